@@ -1,0 +1,78 @@
+# The only task entry of the repository: `make help` lists what it can do.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+
+PYTHON ?= $(firstword $(foreach name,python3.11 python3.12 python3.13 python3.14 python3,$(shell command -v $(name))))
+BIN := .venv/bin
+STAMP := .venv/.installed
+# Programs that some tests need, as `program:Debian package`; a test whose program is missing is skipped.
+PROGRAMS := gcc:gcc g++:g++ shellcheck:shellcheck curl:curl
+PYTEST := $(BIN)/python -m pytest
+
+.PHONY: help setup system demo test lint bench docs clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(STAMP) ## Create .venv with everything that the demo and the tests need
+
+$(STAMP): pyproject.toml
+	@if [ -z "$(PYTHON)" ] || ! $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
+		echo "error: Kernelcourt needs Python 3.11 or newer; install python3, or say make PYTHON=/path/to/python3" >&2; exit 1
+	fi
+	if ! $(PYTHON) -c 'import ensurepip, venv' 2>/dev/null; then
+		echo "error: $(PYTHON) has no venv module; on Debian: apt-get install python3-venv" >&2; exit 1
+	fi
+	echo "setting up .venv with $$($(PYTHON) --version)"
+	$(PYTHON) -m venv .venv
+	export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PIP_ROOT_USER_ACTION=ignore
+	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --editable '.[judge,cluster]' --group test --group lint
+	touch $(STAMP)
+
+# Installs the programs of PROGRAMS where this user may (root on Debian); says what is missing otherwise.
+system:
+	@missing=()
+	for pair in $(PROGRAMS); do
+		command -v "$${pair%%:*}" >/dev/null || missing+=("$${pair##*:}")
+	done
+	if [ "$${#missing[@]}" -eq 0 ]; then
+		exit 0
+	elif [ "$$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then
+		echo "installing $${missing[*]}"
+		export DEBIAN_FRONTEND=noninteractive
+		{ apt-get update -qq && apt-get install -y -qq --no-install-recommends "$${missing[@]}"; } >/dev/null \
+			|| echo "warning: $${missing[*]} could not be installed; the tests that need them are skipped" >&2
+	else
+		echo "warning: $${missing[*]} not found; the tests that need them are skipped" >&2
+	fi
+
+demo: setup ## Run a whole study on this machine: two judges, scripted agents, a table, a report
+	@command -v gcc >/dev/null || { echo "error: the demo compiles C; install gcc (on Debian: apt-get install gcc)" >&2; exit 1; }
+	$(BIN)/kcourt demo
+
+test: setup system ## Run every test: lint and the parallel ones first, then those that measure time, alone
+	@failed=0
+	$(PYTEST) -n auto -m 'not timing' || failed=$$?
+	echo
+	echo "Tests that measure time, one at a time:"
+	$(PYTEST) -m timing || failed=$$?
+	exit $$failed
+
+lint: setup system ## Run ruff, mypy, import-linter, shellcheck and the figures of the code
+	@$(PYTEST) tests/test_house.py
+
+bench: setup ## Measure the speed goals; prints a table and JSON
+	@$(BIN)/python -m tests.benchmarks
+
+docs: setup ## Generate docs/reference/ from the code
+	@$(BIN)/python docs/generate.py
+
+clean: ## Remove what the other targets made (.venv, .scratch, caches)
+	@rm -rf .venv .scratch .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist ./*.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.ONESHELL:

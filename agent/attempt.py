@@ -1,0 +1,208 @@
+"""One launch of a client: start it, watch its stream and its limits, end it, leave nothing of it running."""
+
+import contextlib
+import os
+import select
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent.answers import accepted_submit, read_calls
+from agent.budget import Budget, Observed, Stop
+from agent.cancel import Cancel
+from agent.harnesses import Command, Harness, Launch
+from agent.journal import write_private
+from agent.usage import NOTHING, Usage
+from bench import process
+from bench.errors import EnvironmentFault
+from bench.judge.schemas import End, SubmissionMode
+
+HEARTBEAT_S = 0.25
+TERM_GRACE_S = 5.0
+LINE_CAP_BYTES = 8 << 20
+LOG_CAP_BYTES = 256 << 20
+# What a client inherits of the driver's environment; a key or a job's settings never do.
+INHERITED = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH")
+_SWEEPS = 20
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What one attempt must keep to.
+
+    `deadline` is on the monotonic clock, `used` is what earlier attempts used.
+    """
+
+    deadline: float
+    budget: Budget
+    used: Usage
+    mode: SubmissionMode
+    tools: frozenset[str]
+    ready_timeout_s: float
+    idle_timeout_s: float
+    exit_grace_s: float
+    answers_file: Path
+    tokens_file: Path
+    log_file: Path
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """How a launch went and what it used; `seen.submitted` is left to whoever settles its calls."""
+
+    seen: Observed
+    usage: Usage
+    model: str | None
+
+
+def run_attempt(harness: Harness, launch: Launch, rules: Rules, cancel: Cancel) -> Attempt:
+    """Run a client to its end. The calling process must own no other children: what is left is killed."""
+    watch = Watch(harness, rules, cancel)
+    read_end, write_end = os.pipe()
+    try:
+        child = _start(harness.command(launch), launch, write_end)
+    except EnvironmentFault as fault:
+        rules.log_file.write_text(f"{fault}\n", encoding="utf-8")
+        return Attempt(Observed(exit_code=None, ready=False), NOTHING, None)
+    finally:
+        os.close(write_end)
+    with os.fdopen(read_end, "rb", buffering=0), rules.log_file.open("wb") as log:
+        watch.follow(read_end, log.fileno())
+        stop = watch.until_stop(child)
+        if stop is not None:
+            process.terminate(child, TERM_GRACE_S)
+        _clear(child)
+        watch.drain()
+    return watch.result(child.returncode, stop)
+
+
+def _start(command: Command, launch: Launch, output: int) -> "subprocess.Popen[bytes]":
+    own = {
+        "HOME": launch.home,
+        "TMPDIR": launch.home / "tmp",
+        "XDG_CACHE_HOME": launch.home / ".cache",
+        "XDG_CONFIG_HOME": launch.home / ".config",
+    }
+    (launch.home / "tmp").mkdir(parents=True)
+    env = {name: os.environ[name] for name in INHERITED if name in os.environ}
+    env |= {name: str(path) for name, path in own.items()} | command.env
+    # A driver that is killed takes its clients along.
+    argv = ["setpriv", "--pdeathsig", "KILL", "--", *command.argv]
+    return process.spawn(argv, cwd=launch.folder, env=env, output=output)
+
+
+def _clear(child: "subprocess.Popen[bytes]") -> None:
+    """Kill what a client left: its session, then whatever left that session and fell to this process."""
+    process.kill_tree(child)
+    for _ in range(_SWEEPS):
+        if not process.sweep(set()):
+            return
+
+
+class Watch:
+    """Follows one client: its stream into the log and the counts, its limits into a reason to stop."""
+
+    def __init__(self, harness: Harness, rules: Rules, cancel: Cancel) -> None:
+        self._harness, self._rules, self._cancel = harness, rules, cancel
+        self._started = self._last_byte = time.monotonic()
+        self._partial = b""
+        self._log_room = LOG_CAP_BYTES
+        self._answers_bytes = 0
+        self._finished: float | None = None
+        self._tools: frozenset[str] | None = None
+        self._reported: End | None = None
+        self._usage = NOTHING
+        self._model: str | None = None
+
+    def follow(self, stream: int, log: int) -> None:
+        """Take the client's output from the descriptor `stream`, and keep it in `log`."""
+        os.set_blocking(stream, False)
+        self._stream, self._log, self._open = stream, log, True
+
+    def until_stop(self, child: "subprocess.Popen[bytes]") -> Stop | None:
+        """Wait until the client exits by itself (None) or has to be stopped."""
+        while child.poll() is None:
+            if stop := self._reason(time.monotonic()):
+                return stop
+            self._wait(child)
+        return None
+
+    def drain(self) -> None:
+        """Read what is still in the stream."""
+        while self._open and self._read():
+            pass
+        self._take(self._partial)
+
+    def result(self, exit_code: int, stop: Stop | None) -> Attempt:
+        ready = self._tools == self._rules.tools
+        seen = Observed(exit_code=exit_code, stop=stop, ready=ready, reported=self._reported)
+        return Attempt(seen, self._usage, self._model)
+
+    def _reason(self, now: float) -> Stop | None:
+        rules = self._rules
+        self._look_at_answers(now)
+        if self._finished is not None:
+            return Stop.LINGERED if now - self._finished >= rules.exit_grace_s else None
+        reasons = {
+            Stop.CANCELLED: self._cancel.requested,
+            Stop.TIME: now >= rules.deadline,
+            Stop.TOKENS: rules.budget.tokens_spent(rules.used + self._usage),
+            Stop.NO_TOOLS: self._lacks_tools(now),
+            Stop.STALLED: now - self._last_byte >= rules.idle_timeout_s,
+        }
+        return next((stop for stop, holds in reasons.items() if holds), None)
+
+    def _lacks_tools(self, now: float) -> bool:
+        if self._tools is None:
+            return now - self._started >= self._rules.ready_timeout_s
+        return self._tools != self._rules.tools
+
+    def _look_at_answers(self, now: float) -> None:
+        """Notice the submit that ends an episode, from the judge's answers alone."""
+        if self._rules.mode is SubmissionMode.MULTI or self._finished is not None:
+            return
+        with contextlib.suppress(FileNotFoundError):
+            size = self._rules.answers_file.stat().st_size
+            if size != self._answers_bytes and accepted_submit(read_calls(self._rules.answers_file)):
+                self._finished = now
+            self._answers_bytes = size
+
+    def _wait(self, child: "subprocess.Popen[bytes]") -> None:
+        """Until the client writes or exits, a heartbeat at most."""
+        if not self._open:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(HEARTBEAT_S)
+        elif select.select([self._stream], [], [], HEARTBEAT_S)[0]:
+            self._read()
+
+    def _read(self) -> bool:
+        """Take one chunk; False when there is none now."""
+        try:
+            chunk = os.read(self._stream, 1 << 16)
+        except BlockingIOError:
+            return False
+        if not chunk:
+            self._open = False
+            return False
+        self._last_byte = time.monotonic()
+        kept = chunk[: self._log_room]
+        self._log_room -= len(kept)
+        os.write(self._log, kept)
+        *lines, self._partial = (self._partial + chunk).split(b"\n")
+        for line in lines:
+            self._take(line)
+        if len(self._partial) > LINE_CAP_BYTES:
+            self._partial = b""
+        return True
+
+    def _take(self, line: bytes) -> None:
+        event = self._harness.read(line)
+        self._tools = event.tools if self._tools is None else self._tools
+        self._model = event.model or self._model
+        if event.usage != NOTHING:
+            self._usage += event.usage
+            write_private(self._rules.tokens_file, str((self._rules.used + self._usage).tokens))
+        if event.end and self._reported is None:
+            self._reported = event.end
+            self._finished = self._finished or time.monotonic()

@@ -1,0 +1,156 @@
+"""AgentConfig: all that the driver of one agent node is told, frozen, in one JSON file; and its problems."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+from agent.budget import Budget, budget_of
+from bench.errors import ConfigError
+from bench.judge.schemas import Problem, SetupRecord
+
+# A client starts in the agent's folder, so a path must not depend on where the driver started.
+Place = Annotated[Path, AfterValidator(Path.absolute)]
+
+
+class AgentConfig(BaseModel):
+    """Settings of one agent node."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    node: Annotated[int, Field(ge=0, description="This agent node's number in the job.")] = 0
+    nodes: Annotated[int, Field(ge=1, description="How many agent nodes the job has.")] = 1
+    run_dir: Annotated[Place, Field(description="Folder of this node's episodes and of `events.jsonl`.")]
+    shared_dir: Annotated[Place, Field(description="`/shared`: staged material in, the agents' folders out.")]
+    folders_file: Annotated[Place, Field(description="JSONL file: which attempt used which folder.")]
+    problems_file: Annotated[Place, Field(description="JSONL file of all the job's problems, one a line.")]
+    judge_urls: Annotated[
+        tuple[str, ...], Field(min_length=1, description="Base URLs of the judges, by rank.")
+    ]
+    secret_file: Annotated[
+        Place | None, Field(description="Job secret that tokens derive from; none for open judges.")
+    ] = None
+    setups: Annotated[dict[str, SetupRecord], Field(description="Setups of the problems, by name.")]
+    harness_options: Annotated[
+        dict[str, dict[str, str]],
+        Field(description="Options of the harness, by setup; `scripted` takes `plan`."),
+    ] = {}
+    workers: Annotated[int, Field(ge=1, description="Episodes at a time on this node.")] = 4
+    timeout_s: Annotated[float, Field(gt=0, description="Wall clock of an episode over all attempts, s.")] = (
+        72000
+    )
+    max_tokens: Annotated[int, Field(gt=0, description="Token cap of an episode over all attempts.")] = (
+        120_000_000
+    )
+    crash_attempts: Annotated[int, Field(ge=1, description="Launches of an episode at most.")] = 3
+    start_stagger_s: Annotated[float, Field(ge=0, description="Pause between two starts of episodes, s.")] = (
+        0.0
+    )
+    ready_timeout_s: Annotated[
+        float, Field(gt=0, description="How long a client may take to announce its tools, s.")
+    ] = 120.0
+    idle_timeout_s: Annotated[
+        float, Field(gt=0, description="Silence of a client after which it counts as crashed, s.")
+    ] = 7200.0
+    exit_grace_s: Annotated[
+        float, Field(ge=0, description="How long a finished client may take to exit before it is killed, s.")
+    ] = 30.0
+    cpus: Annotated[
+        tuple[int, ...] | None, Field(description="CPUs dealt round-robin to the workers; none: all, shared.")
+    ] = None
+    failover: Annotated[bool, Field(description="Turn to another rank when the home rank is lost.")] = True
+
+    @property
+    def budget(self) -> Budget:
+        return Budget(self.timeout_s, self.max_tokens)
+
+    @property
+    def events_file(self) -> Path:
+        return self.run_dir / "events.jsonl"
+
+    def material(self, kernel: str) -> Path:
+        """Staged start material of a kernel."""
+        return self.shared_dir / "tasks" / kernel
+
+    def home_rank(self, index: int) -> int:
+        """Rank that serves the problem of this global index."""
+        return index % len(self.judge_urls)
+
+    def worker_cpus(self, worker: int) -> set[int] | None:
+        """CPUs of one worker; with fewer CPUs than workers, some share one."""
+        if not self.cpus:
+            return None
+        return set(self.cpus[worker :: self.workers]) or {self.cpus[worker % len(self.cpus)]}
+
+    def secret(self) -> bytes | None:
+        """The job secret, or None for open judges.
+
+        Raises:
+            ConfigError: the file is missing or is no hex text.
+        """
+        if self.secret_file is None:
+            return None
+        try:
+            return bytes.fromhex(self.secret_file.read_text(encoding="ascii").strip())
+        except (OSError, ValueError) as error:
+            raise ConfigError(f"{self.secret_file}: no job secret (hex text) there: {error}") from error
+
+    @classmethod
+    def read(cls, path: Path) -> "AgentConfig":
+        """Load from a JSON file.
+
+        Raises:
+            ConfigError: naming the file and the first wrong key.
+        """
+        try:
+            return cls.model_validate_json(path.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise ConfigError(f"{path}: cannot be read ({error.strerror})") from error
+        except ValidationError as error:
+            fault = error.errors(include_url=False)[0]
+            key = ".".join(str(part) for part in fault["loc"])
+            known = ", ".join(cls.model_fields)
+            raise ConfigError(f"{path}: {key}: {fault['msg']}; known keys: {known}") from error
+
+
+def read_problems(config: AgentConfig) -> list[tuple[int, Problem]]:
+    """This node's problems, each with its index in the job's whole list: `problems[node::nodes]`.
+
+    Raises:
+        ConfigError: naming file and line of the first fault in the whole list.
+    """
+    path = config.problems_file
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror})") from error
+    numbered = [(number, line) for number, line in enumerate(lines, start=1) if line.strip()]
+    problems = [_problem(config, number, line) for number, line in numbered]
+    return list(enumerate(problems))[config.node :: config.nodes]
+
+
+def _problem(config: AgentConfig, number: int, line: str) -> Problem:
+    where = f"{config.problems_file}:{number}"
+    try:
+        problem = Problem.model_validate_json(line)
+        budget_of(problem.budget, config.budget)
+    except ValidationError as error:
+        fault = error.errors(include_url=False)[0]
+        raise ConfigError(f"{where}: {'.'.join(map(str, fault['loc']))}: {fault['msg']}") from error
+    except ValueError as error:
+        raise ConfigError(f"{where}: {error}") from error
+    if problem.setup not in config.setups:
+        raise ConfigError(f"{where}: setup '{problem.setup}' is not among {', '.join(config.setups)}")
+    if not config.material(problem.kernel).is_dir():
+        raise ConfigError(
+            f"{where}: {config.material(problem.kernel)} is not there; stage the kernel's material"
+        )
+    return problem
+
+
+def check_cpus(config: AgentConfig) -> None:
+    """Raises ConfigError when `cpus` names one that this process may not use."""
+    allowed = os.sched_getaffinity(0)
+    if missing := sorted(set(config.cpus or ()) - allowed):
+        raise ConfigError(f"cpus: {missing} may not be used here; this process has {sorted(allowed)}")

@@ -1,0 +1,153 @@
+"""One agent node: deals its problems to workers and runs each episode in a process of its own."""
+
+import heapq
+import multiprocessing
+import os
+import signal
+import sys
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import wait
+from multiprocessing.context import ForkProcess
+
+import structlog
+
+from agent.cancel import STOP_SIGNALS, Cancel
+from agent.config import AgentConfig, check_cpus, read_problems
+from agent.episode import Assignment, Progress, finish, record_of, run_episode
+from agent.harnesses import Harness, load_harness
+from agent.journal import utc_now
+from bench import process
+from bench.errors import ConfigError, ExitCode
+from bench.judge.schemas import End, EpisodeRecord, Problem
+
+NICENESS = 10
+_FORK = multiprocessing.get_context("fork")
+_log = structlog.get_logger()
+LoadHarness = Callable[[str, Mapping[str, str]], Harness]
+
+
+@dataclass(frozen=True)
+class NodeReport:
+    """What one node did: episodes planned, and how many ended in which way; the others were never started."""
+
+    planned: int
+    ends: dict[str, int]
+    cancelled: bool
+
+    @property
+    def exit_code(self) -> ExitCode:
+        return ExitCode.CANCELLED if self.cancelled else ExitCode.OK
+
+
+def run_node(config: AgentConfig, load: LoadHarness = load_harness) -> NodeReport:
+    """Run all episodes of this node; SIGTERM and SIGINT cancel those that run and leave the rest unstarted.
+
+    Raises:
+        ConfigError: the configuration, a problem, a harness or the run directory does not fit; nothing was
+            started then.
+    """
+    problems = read_problems(config)
+    check_cpus(config)
+    config.secret()
+    used = dict.fromkeys(problem.setup for _, problem in problems)
+    harnesses = {
+        setup: load(config.setups[setup].harness, config.harness_options.get(setup, {})) for setup in used
+    }
+    if any(config.run_dir.glob("problem-*")):
+        raise ConfigError(f"{config.run_dir}: holds episodes already; give every run a directory of its own")
+    config.run_dir.mkdir(parents=True, exist_ok=True)
+    return Node(config, harnesses).run(problems)
+
+
+@dataclass(frozen=True)
+class Running:
+    """An episode's process and what its record needs should the process be lost."""
+
+    job: Assignment
+    process: ForkProcess
+    progress: Progress
+
+
+class Node:
+    """The workers of one node; a worker is a number and a CPU set that one episode has at a time."""
+
+    def __init__(self, config: AgentConfig, harnesses: Mapping[str, Harness]) -> None:
+        self._config, self._harnesses = config, harnesses
+        self._free = list(range(config.workers))
+        self._running: dict[int, Running] = {}
+        self._next_start = time.monotonic()
+        self._cancelled = False
+        self._ends: Counter[str] = Counter()
+
+    def run(self, problems: Sequence[tuple[int, Problem]]) -> NodeReport:
+        process.adopt_orphans()
+        for number in STOP_SIGNALS:
+            signal.signal(number, self._on_signal)
+        waiting = deque(problems)
+        while self._running or (waiting and not self._cancelled):
+            pause_s = self._next_start - time.monotonic()
+            if waiting and self._free and not self._cancelled and pause_s <= 0:
+                self._start(*waiting.popleft())
+            else:
+                self._collect(max(0.0, pause_s) if waiting and self._free and not self._cancelled else None)
+        return NodeReport(len(problems), dict(self._ends), self._cancelled)
+
+    def _on_signal(self, number: int, frame: object) -> None:
+        self._cancelled = True
+        for running in self._running.values():
+            running.process.terminate()
+
+    def _start(self, index: int, problem: Problem) -> None:
+        """Fork an episode onto the lowest free worker."""
+        worker = heapq.heappop(self._free)
+        job = Assignment(self._config, index, problem, worker)
+        child = _FORK.Process(target=_work, args=(job, self._harnesses[problem.setup]), name=job.label)
+        # A signal between fork and note would miss the child, or find it without its own handler.
+        signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+        child.start()
+        self._running[child.sentinel] = Running(job, child, Progress(time.monotonic(), utc_now()))
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
+        self._next_start = time.monotonic() + self._config.start_stagger_s
+
+    def _collect(self, timeout_s: float | None) -> None:
+        """Wait for episodes to end, `timeout_s` at most, and free their workers."""
+        for sentinel in wait(list(self._running), timeout_s):
+            assert isinstance(sentinel, int)
+            ended = self._running.pop(sentinel)
+            ended.process.join()
+            heapq.heappush(self._free, ended.job.worker)
+            if ended.process.exitcode not in (ExitCode.OK, ExitCode.CANCELLED):
+                self._lost(ended)
+            if (record := ended.job.dir / "tokens.json").exists():
+                self._ends[EpisodeRecord.model_validate_json(record.read_bytes()).end] += 1
+
+    def _lost(self, ended: Running) -> None:
+        """An episode's process died under it: kill what it left, and write the record that it could not."""
+        process.sweep({pid for running in self._running.values() if (pid := running.process.pid)})
+        job = ended.job
+        _log.error("episode process lost", label=job.label, exit_code=ended.process.exitcode)
+        ended.progress.launches = len(list(job.dir.glob("attempt-*")))
+        record = record_of(job, self._harnesses[job.problem.setup], End.CRASH, ended.progress)
+        try:
+            job.dir.mkdir(exist_ok=True)
+            finish(job, record)
+        except OSError as error:
+            # A full disk must not take the node's other episodes along; without a record this one is owed.
+            _log.error("episode record not written", label=job.label, error=str(error))
+
+
+def _work(job: Assignment, harness: Harness) -> None:
+    """Body of an episode's process."""
+    cancel = Cancel()
+    cancel.listen()
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
+    process.die_with_parent()
+    process.adopt_orphans()
+    if cpus := job.config.worker_cpus(job.worker):
+        os.sched_setaffinity(0, cpus)
+    os.setpriority(os.PRIO_PROCESS, 0, max(NICENESS, os.getpriority(os.PRIO_PROCESS, 0)))
+    record = run_episode(job, harness, cancel)
+    sys.exit(ExitCode.CANCELLED if record.end is End.CANCELLED else ExitCode.OK)

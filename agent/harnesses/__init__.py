@@ -1,0 +1,79 @@
+"""The seam between the driver and the programs that drive a model as an agent: one file a harness."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Literal, Protocol
+
+from agent.usage import NOTHING, Usage
+from bench.errors import ConfigError
+from bench.judge.schemas import End, Language
+
+GROUP = "kernelcourt.harnesses"
+WireFormat = Literal["messages", "chat", "none"]
+
+
+@dataclass(frozen=True)
+class Launch:
+    """What a harness is told about one attempt. `home` is its own folder for HOME and settings."""
+
+    kernel: str
+    language: Language
+    model: str
+    attempt: int
+    remaining_s: float
+    folder: Path
+    home: Path
+    prompt_file: Path
+    tools_file: Path
+
+
+@dataclass(frozen=True)
+class Command:
+    """An argv and what it needs in the environment beyond the driver's allow-list."""
+
+    argv: tuple[str, ...]
+    env: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Event:
+    """What one line of a client's stream says; most lines say nothing.
+
+    `tools` are the tools announced at the start, `usage` what was used since the last event, `end` how the
+    client's own structured result says that it ended.
+    """
+
+    tools: frozenset[str] | None = None
+    usage: Usage = NOTHING
+    model: str | None = None
+    end: End | None = None
+
+
+class Harness(Protocol):
+    """One program that drives a model. It is made with the setup's options (names to texts)."""
+
+    name: str
+    version: str
+    wire_format: WireFormat
+
+    def command(self, launch: Launch) -> Command:
+        """How to start the client for one attempt."""
+
+    def read(self, line: bytes) -> Event:
+        """The meaning of one line of the client's output; never raises, whatever the line holds."""
+
+
+def load_harness(name: str, options: Mapping[str, str]) -> Harness:
+    """The installed harness of that name.
+
+    Raises:
+        ConfigError: no such harness, or it refuses the options.
+    """
+    known = {point.name: point for point in entry_points(group=GROUP)}
+    if name not in known:
+        installed = ", ".join(sorted(known)) or "none"
+        raise ConfigError(f"unknown harness '{name}'; installed ones: {installed}")
+    made: Harness = known[name].load()(options)
+    return made

@@ -1,0 +1,95 @@
+"""Harness `scripted`: replays a plan of candidate files and needs no model."""
+
+import json
+import sys
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from agent.harnesses import Command, Event, Launch, WireFormat
+from agent.usage import Usage
+from bench.errors import ConfigError
+from bench.judge.schemas import Closed, End
+
+
+class CallStep(Closed):
+    """Copy `file` over the kernel's file and call a tool on it; with `attempt`, in that attempt only."""
+
+    tool: Literal["score", "submit"]
+    file: Path
+    attempt: int | None = None
+
+
+class ExitStep(Closed):
+    """Exit with `code` at once, as a client does that dies: without a result."""
+
+    tool: Literal["exit"]
+    code: int = 1
+    attempt: int | None = None
+
+
+class SleepStep(Closed):
+    """Do nothing for `seconds`."""
+
+    tool: Literal["sleep"]
+    seconds: float
+    attempt: int | None = None
+
+
+Step = Annotated[CallStep | ExitStep | SleepStep, Field(discriminator="tool")]
+_PLAN = TypeAdapter(dict[str, tuple[Step, ...]])
+
+
+def read_plan(path: Path) -> dict[str, tuple[CallStep | ExitStep | SleepStep, ...]]:
+    """A plan file: kernel → its steps.
+
+    Raises:
+        ConfigError: naming the file and its first fault.
+    """
+    try:
+        return _PLAN.validate_json(path.read_bytes())
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror})") from error
+    except ValidationError as error:
+        fault = error.errors(include_url=False)[0]
+        raise ConfigError(f"{path}: {'.'.join(map(str, fault['loc']))}: {fault['msg']}") from error
+
+
+class Scripted:
+    """Option `plan`: the path of the plan file."""
+
+    name = "scripted"
+    wire_format: WireFormat = "none"
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        if set(options) != {"plan"}:
+            given = ", ".join(sorted(options)) or "none"
+            raise ConfigError(f"harness scripted takes the option 'plan' (a JSON file) alone; given: {given}")
+        self.version = version("kernelcourt")
+        self._plan = Path(options["plan"]).resolve()
+        read_plan(self._plan)
+
+    def command(self, launch: Launch) -> Command:
+        # -P: the agent's folder, where it starts, must not shadow a module.
+        player = (sys.executable, "-P", "-m", "agent.harnesses.scripted_player")
+        return Command((*player, str(self._plan), str(launch.tools_file)))
+
+    def read(self, line: bytes) -> Event:
+        try:
+            return _event(json.loads(line))
+        except (ValueError, TypeError, KeyError):
+            return Event()
+
+
+def _event(event: dict[str, Any]) -> Event:
+    match event["type"]:
+        case "init":
+            return Event(tools=frozenset(event["tools"]), model=event["model"])
+        case "tool_call":
+            return Event(usage=Usage(**event["usage"]))
+        case "result":
+            return Event(end=End(event["end"]))
+    return Event()

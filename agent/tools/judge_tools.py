@@ -1,0 +1,145 @@
+"""Wires the judge's tools: attaches rank, token, language, attempt and token count, never a model's choice."""
+
+import json
+import uuid
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from agent.answers import Call, Pending, Refusal, read_calls
+from agent.journal import append_json, utc_now, write_private
+from agent.judges import Judges, Route
+from bench.errors import ConfigError, UsageError
+from bench.judge.client import ATTEMPTS, Envelope, JudgeRefused
+from bench.judge.schemas import Answer, Closed, GradeRequest, Language, Outcome, SubmissionMode
+
+SOURCE_CAP_BYTES = 4 << 20
+
+
+class ToolSettings(Closed):
+    """`tools.json` of one attempt: everything that a tool needs and a model must not choose."""
+
+    kernel: str
+    language: Language
+    mode: SubmissionMode
+    folder: Path
+    evidence: Path
+    judge_urls: tuple[str, ...]
+    home_rank: int
+    failover: bool = True
+    token: str | None = None
+    attempt: int
+    tokens_file: Path
+
+    @property
+    def answers_file(self) -> Path:
+        return self.evidence / "answers.jsonl"
+
+    @property
+    def pending_file(self) -> Path:
+        return self.evidence / "pending.json"
+
+    def scored_source(self, grade_id: str) -> Path:
+        """Copy of a source that a preview found correct: what a promotion sends."""
+        return self.evidence / "scored" / f"{grade_id}{self.language.suffix}"
+
+    @classmethod
+    def read(cls, path: Path) -> "ToolSettings":
+        """Raises ConfigError naming the file and its first fault."""
+        try:
+            return cls.model_validate_json(path.read_text(encoding="utf-8"))
+        except (OSError, ValidationError) as error:
+            raise ConfigError(f"{path}: no settings of tools there: {error}") from error
+
+
+def tool_names(mode: SubmissionMode) -> frozenset[str]:
+    """The tools that a client must announce before its first token."""
+    tools = {"score", "submit", "syntax_check"}
+    return frozenset(tools - {"score"} if mode is SubmissionMode.BLIND else tools)
+
+
+class JudgeTools:
+    """The judge as one attempt may use it; every call is kept in the evidence."""
+
+    def __init__(self, settings: ToolSettings, tries: int = ATTEMPTS) -> None:
+        self.settings = settings
+        self._judges = Judges(
+            settings.judge_urls, settings.home_rank, settings.token, settings.failover, tries
+        )
+
+    def ask(self, route: Route, source_file: str, workspace_bytes: int = 0) -> Answer:
+        """Have a file of the folder graded.
+
+        The file's text travels, not its path: a retry under the same key then means the same source, whatever
+        the agent has written since.
+
+        Raises:
+            UsageError: the file cannot be sent; the message says why.
+            JudgeRefused: the judge's own refusal.
+        """
+        source = self._read(source_file)
+        request = GradeRequest(
+            kernel=self.settings.kernel,
+            language=self.settings.language,
+            source=source,
+            workspace_bytes=workspace_bytes,
+        )
+        pending = Pending(key=uuid.uuid4().hex, tokens=self._tokens(), request=request)
+        if route == "submit":
+            write_private(self.settings.pending_file, pending.model_dump_json(exclude_none=True))
+        return self._send(route, pending)
+
+    def settle(self) -> None:
+        """Ask again for the answer to a submit whose caller died before it came, if there is one."""
+        if not self.settings.pending_file.exists():
+            return
+        pending = Pending.model_validate_json(self.settings.pending_file.read_text(encoding="utf-8"))
+        if all(call.key != pending.key for call in read_calls(self.settings.answers_file)):
+            self._send("submit", pending)
+
+    def close(self) -> None:
+        self._judges.close()
+
+    def _send(self, route: Route, pending: Pending) -> Answer:
+        envelope = Envelope(key=pending.key, attempt=self.settings.attempt, tokens=pending.tokens)
+        try:
+            answer = self._judges.ask(route, pending.request, envelope)
+        except JudgeRefused as error:
+            refusal = Refusal(code=error.code, status=error.status, message=error.message)
+            self._keep(route, pending, refusal=refusal)
+            raise
+        if route == "score" and answer.outcome is Outcome.SOLVED:
+            kept = self.settings.scored_source(answer.grade_id)
+            kept.parent.mkdir(exist_ok=True)
+            kept.write_text(pending.request.source or "", encoding="utf-8", newline="")
+        self._keep(route, pending, answer=answer)
+        return answer
+
+    def _keep(
+        self, route: Route, pending: Pending, answer: Answer | None = None, refusal: Refusal | None = None
+    ) -> None:
+        call = Call(
+            at=utc_now(), route=route, key=pending.key, tokens=pending.tokens, answer=answer, refusal=refusal
+        )
+        append_json(self.settings.answers_file, json.loads(call.model_dump_json()))
+
+    def _tokens(self) -> int:
+        """Tokens that the episode has used so far, as the driver last counted them."""
+        return int(self.settings.tokens_file.read_text(encoding="ascii"))
+
+    def _read(self, source_file: str) -> str:
+        folder = self.settings.folder.resolve()
+        path = (folder / source_file).resolve()
+        expected = f"{self.settings.kernel}{self.settings.language.suffix}"
+        if not path.is_relative_to(folder):
+            raise UsageError(f"{source_file}: outside your folder; write {folder / expected} and name that")
+        try:
+            if path.stat().st_size > SOURCE_CAP_BYTES:
+                raise UsageError(f"{source_file}: a source has at most {SOURCE_CAP_BYTES} bytes")
+            return path.read_bytes().decode()
+        except OSError as error:
+            raise UsageError(f"{source_file}: cannot be read ({error.strerror}); write it first") from error
+        except UnicodeDecodeError as error:
+            raise UsageError(
+                f"{source_file}: not UTF-8 text at byte {error.start}; a source is text"
+            ) from error

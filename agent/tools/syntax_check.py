@@ -1,0 +1,34 @@
+"""Tool `syntax_check`: what a local compiler says about a file; nothing is linked or run."""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench import process
+from bench.judge.schemas import Language
+
+LIMITS = process.Limits(wall_s=30, cpu_s=20, memory_bytes=2 << 30)
+_PARSE = "import ast, sys; ast.parse(open(sys.argv[1], 'rb').read(), sys.argv[1])"
+_CHECKERS: dict[Language, tuple[str, ...]] = {
+    Language.C: ("gcc", "-std=c17", "-fsyntax-only", "-Wall", "-fopenmp"),
+    Language.CPP: ("g++", "-std=c++20", "-fsyntax-only", "-Wall", "-fopenmp"),
+    Language.PYTHON: (sys.executable, "-I", "-c", _PARSE),
+}
+
+
+@dataclass(frozen=True)
+class SyntaxReport:
+    """`messages` is the compiler's output, capped; warnings alone leave `ok` true."""
+
+    ok: bool
+    messages: str
+
+
+def syntax_check(path: Path, language: Language) -> SyntaxReport:
+    """Check one source file.
+
+    Raises:
+        EnvironmentFault: the compiler is not installed here; the message names it.
+    """
+    done = process.run([*_CHECKERS[language], str(path)], limits=LIMITS)
+    return SyntaxReport(done.ok, done.output)

@@ -1,0 +1,31 @@
+"""What an agent used: tokens by kind, turns, tool calls, dollars; "not reported" is never zero."""
+
+from dataclasses import dataclass, fields
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Use by a part of an episode; None is "not reported". `api_s` is seconds spent waiting for a model."""
+
+    tokens_fresh: int | None = None
+    tokens_cached: int | None = None
+    tokens_output: int | None = None
+    turns: int | None = None
+    tool_calls: int | None = None
+    dollars: float | None = None
+    api_s: float | None = None
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(**{f.name: _sum(getattr(self, f.name), getattr(other, f.name)) for f in fields(Usage)})
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of all kinds: what a token budget counts."""
+        return (self.tokens_fresh or 0) + (self.tokens_cached or 0) + (self.tokens_output or 0)
+
+
+NOTHING = Usage()
+
+
+def _sum(one: float | None, other: float | None) -> float | None:
+    return other if one is None else one if other is None else one + other

@@ -1,0 +1,1 @@
+"""Source to artifact: one file a language, compilers and flags in `toolchains.yaml`."""

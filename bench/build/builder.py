@@ -1,0 +1,91 @@
+"""Builds a submission in its language, the trusted denominator, its float64 twin, and the call shims."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from bench import abi
+from bench.build import c, cpp, python
+from bench.build.toolchain import TOOLCHAINS, Artifact, compile_shared, toolchains
+from bench.cache import cached, content_key, default_cache, processor
+from bench.errors import JudgeFault
+from bench.judge.schemas import Language
+from bench.sandbox import Sandbox, scratch_folder
+from bench.task import Task
+from bench.verdict import Rejected
+
+BUILDERS: dict[Language, Callable[[Sandbox, Path, Path], Artifact]] = {
+    Language.C: c.build,
+    Language.CPP: cpp.build,
+    Language.PYTHON: python.build,
+}
+
+
+def build_submission(sandbox: Sandbox, folder: Path, task: Task, language: Language, source: str) -> Artifact:
+    """Write the source to `<kernel>.<suffix>` in `folder` and build it there.
+
+    Raises:
+        Rejected: outcome `build_failed`, with the compiler's log.
+    """
+    path = folder / f"{task.name}{language.suffix}"
+    path.write_text(source, encoding="utf-8")
+    return BUILDERS[language](sandbox, folder, path)
+
+
+def build_command(language: Language, kernel: str = "<kernel>") -> str:
+    """The command line that a submission is built with, for the contract that an agent reads."""
+    if language.value not in toolchains():
+        return f"none: {kernel}{language.suffix} is imported as it is"
+    return " ".join(toolchains()[language.value].command(f"{kernel}{language.suffix}", f"{kernel}.so"))
+
+
+def denominator(sandbox: Sandbox, baseline: Path) -> Artifact:
+    """The baseline as a submission would be built, cached by content."""
+    return _trusted(sandbox, baseline, ())
+
+
+def twin(sandbox: Sandbox, baseline: Path) -> Artifact:
+    """The baseline over `double`: the oracle of timed outputs, cached by content."""
+    return _trusted(sandbox, baseline, ("-Dreal=double", "-DKC_ORACLE"))
+
+
+def call_shim(sandbox: Sandbox, task: Task, language: Language) -> Path:
+    """The file through which a runner calls an entry point of this signature, cached by content."""
+    folder = default_cache() / "shims"
+    if language is Language.PYTHON:
+        text = abi.python_shim(task)
+        return cached(folder, content_key(text), ".py", lambda target: _write(target, text))
+    text = abi.c_shim(task)
+    return cached(folder, content_key(text), ".so", lambda target: _compile(sandbox, text, Language.C, (), target))
+
+
+def _write(target: Path, text: str) -> None:
+    target.write_text(text, encoding="utf-8")
+
+
+def _trusted(sandbox: Sandbox, baseline: Path, defines: tuple[str, ...]) -> Artifact:
+    text = baseline.read_text(encoding="utf-8")
+    language = Language.CPP if baseline.suffix == ".cpp" else Language.C
+    chain = toolchains()[language.value]
+    key = content_key(text, " ".join(chain.command("", "", defines)), chain.version, processor())
+    path = cached(
+        default_cache() / "denominators", key, ".so", lambda target: _compile(sandbox, text, language, defines, target)
+    )
+    command = tuple(chain.command(baseline.name, path.name, defines))
+    return Artifact(path, language, (command,), chain.version)
+
+
+def _compile(sandbox: Sandbox, text: str, language: Language, defines: tuple[str, ...], target: Path) -> None:
+    """Build trusted text; a failure is the judge's fault, not a submission's."""
+    with scratch_folder() as folder:
+        source = folder / f"trusted{language.suffix}"
+        source.write_text(text, encoding="utf-8")
+        try:
+            built = compile_shared(sandbox, folder, source, language, defines)
+        except Rejected as error:
+            raise JudgeFault(f"a baseline or call shim does not build:\n{error.log}") from error
+        target.write_bytes(built.path.read_bytes())
+
+
+def policy_stamp(task: Task) -> str:
+    """Identity of a track's denominator policy: baselines, flags and the racing rule (the fastest baseline)."""
+    return content_key(*(path.read_bytes() for path in task.baselines), TOOLCHAINS.read_bytes(), "fastest")

@@ -1,0 +1,18 @@
+"""Python submissions: nothing to compile, but a file that does not parse has not been built."""
+
+import ast
+from pathlib import Path
+
+from bench.build.toolchain import Artifact
+from bench.judge.schemas import Language, Outcome
+from bench.sandbox import Sandbox
+from bench.verdict import Rejected
+
+
+def build(sandbox: Sandbox, folder: Path, source: Path) -> Artifact:
+    """Check the syntax; the module is loaded by the runner alone."""
+    try:
+        ast.parse(source.read_bytes(), filename=source.name)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise Rejected(Outcome.BUILD_FAILED, "build", {"message": "the file does not parse"}, str(error)) from error
+    return Artifact(source, Language.PYTHON)

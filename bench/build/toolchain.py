@@ -1,0 +1,89 @@
+"""One compiler as `toolchains.yaml` describes it: its command line, its version, and a build inside the sandbox."""
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import yaml
+
+from bench.errors import EnvironmentFault
+from bench.judge.schemas import Language, Outcome
+from bench.process import Limits, run
+from bench.sandbox import BUILD_LIMITS, Sandbox
+from bench.verdict import Rejected
+
+TOOLCHAINS = Path(__file__).with_name("toolchains.yaml")
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """What a build made: the file that a runner loads, and how it was made."""
+
+    path: Path
+    language: Language
+    commands: tuple[tuple[str, ...], ...] = ()
+    compiler: str = ""
+    log: str = ""
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """A compiler with the flags that every build of its language gets."""
+
+    compiler: str
+    flags: tuple[str, ...]
+    libraries: tuple[str, ...]
+
+    def command(self, source: str, output: str, defines: Sequence[str] = ()) -> list[str]:
+        """The argv that builds `source` to the shared object `output`."""
+        return [self.compiler, *self.flags, *defines, source, "-o", output, *self.libraries]
+
+    @property
+    def version(self) -> str:
+        """First line of the compiler's `--version`.
+
+        Raises:
+            EnvironmentFault: the compiler is not installed.
+        """
+        return _version(self.compiler)
+
+
+@lru_cache(maxsize=16)
+def _version(compiler: str) -> str:
+    if shutil.which(compiler) is None:
+        raise EnvironmentFault(f"the compiler '{compiler}' is not here; on Debian: apt-get install gcc g++")
+    return run([compiler, "--version"], limits=Limits(wall_s=30)).output.splitlines()[0]
+
+
+@lru_cache(maxsize=1)
+def toolchains() -> dict[str, Toolchain]:
+    """Language → toolchain, from `toolchains.yaml`."""
+    entries = yaml.safe_load(TOOLCHAINS.read_text(encoding="utf-8"))
+    return {
+        language: Toolchain(entry["compiler"], tuple(entry["flags"]), tuple(entry["libraries"]))
+        for language, entry in entries.items()
+    }
+
+
+def compile_shared(
+    sandbox: Sandbox, folder: Path, source: Path, language: Language, defines: Sequence[str] = ()
+) -> Artifact:
+    """Compile one file in `folder` to a shared object beside it, inside the sandbox and its build limits.
+
+    Raises:
+        Rejected: the compiler failed or was over its limits; the log is the compiler's own.
+        EnvironmentFault: the compiler is not installed.
+    """
+    chain = toolchains()[language.value]
+    version = chain.version
+    output = source.with_suffix(".so")
+    argv = chain.command(source.name, output.name, defines)
+    done = sandbox.run(argv, BUILD_LIMITS, folder)
+    if done.timed_out:
+        limit = f"the compiler was stopped after {BUILD_LIMITS.wall_s:.0f} s; make the source smaller"
+        raise Rejected(Outcome.BUILD_FAILED, "build_time", {"message": limit}, done.output)
+    if not done.ok or not output.is_file():
+        raise Rejected(Outcome.BUILD_FAILED, "build", {"message": f"{chain.compiler} failed"}, done.output)
+    return Artifact(output, language, (tuple(argv),), version, done.output)

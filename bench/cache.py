@@ -1,0 +1,45 @@
+"""One content-keyed folder for everything that is built once: helpers, call shims, denominators, oracles."""
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+
+
+def default_cache() -> Path:
+    """`KCOURT_CACHE`, else `kernelcourt` in the user's cache folder."""
+    if override := os.environ.get("KCOURT_CACHE"):
+        return Path(override)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kernelcourt"
+
+
+def content_key(*parts: str | bytes) -> str:
+    """sha256 (hex, 32 characters) over parts whose borders cannot be confused."""
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part.encode() if isinstance(part, str) else part
+        digest.update(f"{len(data)}:".encode())
+        digest.update(data)
+    return digest.hexdigest()[:32]
+
+
+@lru_cache(maxsize=1)
+def processor() -> str:
+    """Model and instruction set of this processor: code built with `-march=native` is keyed by it."""
+    wanted = ("model name", "flags", "Features", "CPU part")
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").split("\n\n")[0].splitlines()
+    return "\n".join(line for line in lines if line.startswith(wanted))
+
+
+def cached(folder: Path, key: str, suffix: str, make: Callable[[Path], None]) -> Path:
+    """`folder/<key><suffix>`, made by `make(path)` when it is not there; appears whole or not at all."""
+    target = folder / f"{key}{suffix}"
+    if not target.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder) as scratch:
+            fresh = Path(scratch) / f"new{suffix}"
+            make(fresh)
+            fresh.replace(target)
+    return target

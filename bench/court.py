@@ -1,0 +1,61 @@
+"""Court: what one judge slot grades with – its sandbox, its cores – and the leases it takes."""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bench.measure.cores import CorePlan, available_cores, plan_cores
+from bench.measure.lease import timing_lease
+from bench.measure.stopwatch import Stopwatch
+from bench.sandbox import Sandbox, reach
+
+
+@dataclass(frozen=True)
+class Court:
+    """A judge slot. Open it with `open_court`."""
+
+    sandbox: Sandbox
+    cores: CorePlan
+
+    @contextlib.contextmanager
+    def building(self, watch: Stopwatch) -> Iterator[None]:
+        """What a build needs: any core where some are spare; the timing lease, kept for the whole grade, where not."""
+        with contextlib.nullcontext() if self.cores.spare else self._leased(watch):
+            yield
+
+    @contextlib.contextmanager
+    def timing(self, watch: Stopwatch) -> Iterator[None]:
+        """The timing cores are ours alone, and this thread (the clock) sits on its own."""
+        before = os.sched_getaffinity(0)
+        with self._leased(watch) if self.cores.spare else contextlib.nullcontext():
+            os.sched_setaffinity(0, {self.cores.clock})
+            try:
+                yield
+            finally:
+                os.sched_setaffinity(0, before)
+
+    @contextlib.contextmanager
+    def _leased(self, watch: Stopwatch) -> Iterator[None]:
+        with contextlib.ExitStack() as stack:
+            with watch.stage("wait"):
+                stack.enter_context(timing_lease(self.cores.leased))
+            yield
+
+
+def open_court(
+    allow_sandbox: str,
+    slot: int = 0,
+    slots: int = 1,
+    timing_cores: tuple[int, ...] | None = None,
+    clock_core: int | None = None,
+) -> Court:
+    """The court of one judge slot on this machine.
+
+    Raises:
+        EnvironmentFault: no sandbox of the allowed level, or fewer than two cores.
+    """
+    cores = plan_cores(available_cores(), slot, slots)
+    if timing_cores is not None and clock_core is not None:
+        cores = CorePlan(timing_cores, clock_core, cores.others, cores.spare)
+    return Court(reach(allow_sandbox, threads=len(cores.timing)), cores)

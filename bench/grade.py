@@ -1,0 +1,212 @@
+"""A grade, from source to verdict: build → verify → time → hold out → gates → credit. The page to read first."""
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bench.build import builder
+from bench.build.toolchain import Artifact
+from bench.court import Court
+from bench.devices import cpu
+from bench.errors import KernelcourtError
+from bench.gates import leftovers
+from bench.inputs import Case, edge_cases, fuzzed_cases, timed_sizes
+from bench.judge.schemas import Language, Outcome
+from bench.measure.protocols import Protocol, ProtocolRole, find_protocol
+from bench.measure.sampling import CALL_FLOOR_NS, Sides, time_inputs
+from bench.measure.session import Session
+from bench.measure.statistics import geometric_mean, hodges_lehmann
+from bench.measure.stopwatch import Stopwatch
+from bench.records import Cell, GradeOrder, GradeReport, SourceFile
+from bench.reference import Inputs, Twin, numpy_oracle
+from bench.runner.buffers import Arena, Placement
+from bench.runner.runner import Runner
+from bench.sandbox import scratch_folder
+from bench.seeds import commitment
+from bench.task import Sizes, Task, find_task
+from bench.tolerance import Oracle
+from bench.verdict import Rejected
+from bench.version import versions
+
+HELD_OUT_CASES = 4
+
+
+@dataclass
+class Work:
+    """One grade in progress: what it was asked, and what has been found so far."""
+
+    order: GradeOrder
+    task: Task
+    court: Court
+    folder: Path
+    watch: Stopwatch = field(default_factory=Stopwatch)
+    cells: list[Cell] = field(default_factory=list)
+    provenance: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def seed(self) -> bytes:
+        return bytes.fromhex(self.order.seed)
+
+    @property
+    def protocol(self) -> Protocol:
+        return find_protocol(self.order.protocol)
+
+
+def grade(order: GradeOrder, court: Court) -> GradeReport:
+    """Grade one submission. Whatever goes wrong is an outcome: the submission's, or `judge_fault`.
+
+    Raises:
+        UsageError: unknown kernel or protocol (nothing was graded).
+    """
+    task = find_task(order.kernel)
+    find_protocol(order.protocol)
+    with scratch_folder() as folder:
+        work = Work(order, task, court, folder)
+        try:
+            with court.building(work.watch):
+                candidate = build(work)
+                with bench(work, candidate) as (session, runner):
+                    verify(work, session, runner)
+                    time_both_sides(work, session, runner)
+                    hold_out(work, session, runner)
+                    leftovers.check(runner)
+        except Rejected as verdict:
+            return report(work, verdict)
+        except KernelcourtError as fault:
+            return report(work, Rejected(Outcome.JUDGE_FAULT, "judge", {"message": str(fault)}))
+        return report(work)
+
+
+def build(work: Work) -> Artifact:
+    """The submission as a loadable file: compiled in the sandbox, or the denominator itself for A/A."""
+    order, sandbox = work.order, work.court.sandbox
+    with work.watch.stage("build"):
+        if work.protocol.against_itself:
+            built = builder.denominator(sandbox, work.task.baselines[0])
+        elif order.library is not None:
+            built = Artifact(Path(order.library), order.language)
+        else:
+            assert order.source is not None
+            built = builder.build_submission(sandbox, work.folder, work.task, order.language, order.source)
+    work.provenance["build"] = {"commands": built.commands, "compiler": built.compiler}
+    return built
+
+
+@contextlib.contextmanager
+def bench(work: Work, candidate: Artifact) -> Iterator[tuple[Session, Runner]]:
+    """The candidate's process on the judge's buffers, with the timing cores held; all of it gone afterwards."""
+    task, seed = work.task, work.seed
+    plan = [case.sizes for case in (*correctness_cases(task, seed), *held_out_cases(task, seed))]
+    plan += [timed_sizes(task, seed, work.order.preset, index) for index in range(work.protocol.inputs)]
+    with work.court.timing(work.watch), contextlib.closing(Arena(task, plan)) as arena:
+        with start(work, candidate, arena) as runner:
+            yield Session(task, seed, arena, work.watch), runner
+
+
+def start(work: Work, artifact: Artifact, arena: Arena) -> Runner:
+    """One side's process, with its empty call calibrated."""
+    court = work.court
+    with work.watch.stage("build"):
+        shim = builder.call_shim(court.sandbox, work.task, artifact.language)
+    with work.watch.stage("start"):
+        runner = Runner(court.sandbox, work.folder, artifact, shim, work.task.name, arena, court.cores.timing)
+        runner.calibrate()
+    return runner
+
+
+def correctness_cases(task: Task, seed: bytes) -> list[Case]:
+    return [*edge_cases(task, seed, "verify"), *fuzzed_cases(task, seed, "verify")]
+
+
+def held_out_cases(task: Task, seed: bytes) -> list[Case]:
+    return list(fuzzed_cases(task, seed, "held", HELD_OUT_CASES))
+
+
+def verify(work: Work, session: Session, runner: Runner) -> None:
+    """Edge and fuzzed inputs against the NumPy reference, two of them flush against a guard page."""
+    placements = {0: Placement.TAIL, 1: Placement.HEAD}
+    for number, case in enumerate(correctness_cases(work.task, work.seed)):
+        prepared = session.prepare(case, numpy_oracle, placements.get(number, Placement.MIDDLE))
+        session.call(runner, prepared, CALL_FLOOR_NS)
+
+
+def time_both_sides(work: Work, session: Session, runner: Runner) -> None:
+    """Candidate and denominator interleaved on the same buffers, every output compared with the float64 twin."""
+    sandbox, task = work.court.sandbox, work.task
+    with work.watch.stage("build"):
+        baseline = builder.denominator(sandbox, task.baselines[0])
+        twin = Twin(sandbox, task)
+
+    def oracle(_: Task, inputs: Inputs, sizes: Sizes) -> Oracle:
+        return twin.oracle(inputs, sizes)
+
+    with start(work, baseline, session.arena) as denominator:
+        work.provenance["clock"] = {
+            "empty_candidate_ns": runner.empty_ns,
+            "empty_denominator_ns": denominator.empty_ns,
+        }
+        sides = Sides(runner, denominator)
+        work.cells += time_inputs(session, sides, work.protocol, work.order.preset, oracle)
+
+
+def hold_out(work: Work, session: Session, runner: Runner) -> None:
+    """Cases that no other call uses, last and warm in the same process (final protocols only)."""
+    if work.protocol.role is ProtocolRole.PREVIEW:
+        return
+    for case in held_out_cases(work.task, work.seed):
+        session.call(runner, session.prepare(case, numpy_oracle), CALL_FLOOR_NS)
+
+
+def report(work: Work, verdict: Rejected | None = None) -> GradeReport:
+    """Everything that was found, credited only when nothing rejected it."""
+    order, court = work.order, work.court
+    facts: dict[str, Any] = {
+        "grade_id": order.grade_id,
+        "protocol": order.protocol,
+        "preset": order.preset,
+        "cells": tuple(work.cells),
+        "denominator": work.task.baselines[0].name,
+        "task_hash": work.task.hash,
+        "policy_stamp": builder.policy_stamp(work.task),
+        "seed_commitment": commitment(work.seed),
+        "sandbox": str(court.sandbox.level),
+        "provenance": {
+            **work.provenance,
+            "cores": {"timing": court.cores.timing, "clock": court.cores.clock},
+            "machine": cpu.description(),
+            "load": cpu.load_average(),
+            "versions": versions(),
+        },
+        "sources": tuple(_sources(work)),
+        "stages_ms": work.watch.stages_ms(),
+        "overhead_ms": work.watch.overhead_ms(),
+    }
+    if verdict is None:
+        return GradeReport(outcome=Outcome.SOLVED, **facts, **credit(work.cells))
+    facts["provenance"]["finding"] = verdict.detail
+    shown = verdict.detail if order.disclose else {}
+    log = verdict.log if order.disclose or verdict.outcome is Outcome.BUILD_FAILED else ""
+    return GradeReport(outcome=verdict.outcome, property=verdict.property, detail=shown, log=log, **facts)
+
+
+def credit(cells: list[Cell]) -> dict[str, Any]:
+    """S with the interval of the raw ratio; `faster` when the interval's lower bound exceeds 1."""
+    candidate = [cell.candidate_ns for cell in cells]
+    denominator = [cell.denominator_ns for cell in cells]
+    centre, low, high = hodges_lehmann(candidate, denominator)
+    return {
+        "score": geometric_mean([cell.ratio for cell in cells]),
+        "raw_ratio": centre,
+        "interval": (low, high),
+        "faster": low > 1,
+    }
+
+
+def _sources(work: Work) -> Iterator[SourceFile]:
+    if work.order.source is not None:
+        suffix = Language(work.order.language).suffix
+        yield SourceFile(role="submission", name=f"{work.task.name}{suffix}", content=work.order.source.encode())
+    for role, content in work.task.files.items():
+        yield SourceFile(role=role, name=role.partition(":")[2] or role, content=content)

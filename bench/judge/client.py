@@ -1,0 +1,218 @@
+"""The judge's HTTP client: one connection pool, bounded retries under one idempotency key, typed answers.
+
+Needs httpx, stamina and the schemas only, because the agent container has nothing else.
+"""
+
+import json
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from types import TracebackType
+from typing import Any, Self
+
+import httpx
+import stamina
+from pydantic import ValidationError
+
+from bench.judge.schemas import (
+    HEADER_ATTEMPT,
+    HEADER_EPISODE,
+    HEADER_HOME_RANK,
+    HEADER_IDEMPOTENCY,
+    HEADER_KIND,
+    HEADER_OF_GRADE,
+    HEADER_TOKENS,
+    Answer,
+    ErrorBody,
+    GradeRequest,
+    Health,
+    Kind,
+    Language,
+)
+
+# A judge that restarts grades itself before it answers again; these waits add up to about two minutes.
+ATTEMPTS = 28
+WAIT_FIRST_S, WAIT_MAX_S = 0.2, 5.0
+
+RETRIED = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE})
+# 503s that waiting does not mend: the caller fails over to another rank, or does without.
+FINAL_CODES = frozenset({"rank_lost", "not_provisioned"})
+
+
+class JudgeRefused(Exception):  # noqa: N818 - the word that callers read
+    """A judge answered with an error, or did not answer; `status` is None when no HTTP answer came."""
+
+    def __init__(self, code: str, status: int | None, message: str) -> None:
+        super().__init__(message)
+        self.code, self.status, self.message = code, status, message
+
+    @property
+    def passing(self) -> bool:
+        """Whether the same request may succeed later at the same judge."""
+        return self.code == "unreachable" or (self.status in RETRIED and self.code not in FINAL_CODES)
+
+
+def _new_key() -> str:
+    return uuid.uuid4().hex
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """What travels beside a request, in headers; the agent's own request never carries these.
+
+    `key` is the idempotency key: a request repeated with the envelope's key is graded once. `kind`,
+    `of_grade` and `episode` are the driver's (promotion and harvest) and need the driver's token.
+    """
+
+    key: str = field(default_factory=_new_key)
+    attempt: int | None = None
+    tokens: int | None = None
+    home_rank: int | None = None
+    kind: Kind | None = None
+    of_grade: str | None = None
+    episode: str | None = None
+
+    def headers(self) -> dict[str, str]:
+        named = {
+            HEADER_IDEMPOTENCY: self.key,
+            HEADER_ATTEMPT: self.attempt,
+            HEADER_TOKENS: self.tokens,
+            HEADER_HOME_RANK: self.home_rank,
+            HEADER_KIND: self.kind,
+            HEADER_OF_GRADE: self.of_grade,
+            HEADER_EPISODE: self.episode,
+        }
+        return {name: str(value) for name, value in named.items() if value is not None}
+
+
+class JudgeClient:
+    """Talks to one judge through its router. Safe to share between threads; close it, or use it in a `with`.
+
+    Every method raises JudgeRefused: at once for an answer that waiting does not change, else after
+    `attempts` tries. `timeout_s` bounds the wait for one answer, in seconds; a grade goes on after it and the
+    same envelope finds it.
+    """
+
+    def __init__(
+        self, url: str, token: str | None = None, timeout_s: float = 3600.0, attempts: int = ATTEMPTS
+    ) -> None:
+        self.url = url.rstrip("/")
+        self._attempts = attempts
+        self._http = httpx.Client(
+            base_url=self.url,
+            headers={"Authorization": f"Bearer {token}"} if token else {},
+            timeout=httpx.Timeout(timeout_s, connect=10.0),
+            limits=httpx.Limits(max_connections=64, max_keepalive_connections=64, keepalive_expiry=60.0),
+            # A site's web proxy does not know the judges.
+            trust_env=False,
+        )
+
+    def score(self, request: GradeRequest | Mapping[str, Any], envelope: Envelope | None = None) -> Answer:
+        """Preview grade. A mapping is sent as it is, so that the judge says what is wrong with it."""
+        return self._grade("/score", request, envelope or Envelope())
+
+    def submit(self, request: GradeRequest | Mapping[str, Any], envelope: Envelope | None = None) -> Answer:
+        """The grade that counts."""
+        return self._grade("/submit", request, envelope or Envelope())
+
+    def grade(self, grade_id: str) -> Answer | None:
+        """The answer to an earlier request, or None while it is being graded."""
+        response = self._send("GET", f"/grades/{grade_id}")
+        return None if response.status_code == HTTPStatus.ACCEPTED else _answer(response)
+
+    def health(self) -> Health:
+        """The judge's state; asked once, without retries."""
+        return Health.model_validate_json(self._send("GET", "/health", attempts=1).content)
+
+    def task(self, kernel: str, language: Language | str | None = None) -> dict[str, Any]:
+        """The leak-free contract of a kernel, in the asked language."""
+        query = f"?language={language}" if language else ""
+        return self._object(f"/task/{kernel}{query}")
+
+    def baseline(self, kernel: str) -> dict[str, Any]:
+        """The kernel's denominators and their median times on this rank."""
+        return self._object(f"/baseline/{kernel}")
+
+    def close(self) -> None:
+        self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _object(self, path: str) -> dict[str, Any]:
+        found: dict[str, Any] = self._send("GET", path).json()
+        return found
+
+    def _grade(self, route: str, request: GradeRequest | Mapping[str, Any], envelope: Envelope) -> Answer:
+        # Serialised once: a retry must carry the same bytes, the judge compares them under the key.
+        fields = (
+            request.model_dump(mode="json", exclude_none=True)
+            if isinstance(request, GradeRequest)
+            else request
+        )
+        body = json.dumps(fields).encode()
+        headers = {"Content-Type": "application/json", **envelope.headers()}
+        return _answer(self._send("POST", route, body, headers))
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        attempts: int | None = None,
+    ) -> httpx.Response:
+        for attempt in stamina.retry_context(
+            on=_passing,
+            attempts=attempts or self._attempts,
+            timeout=None,
+            wait_initial=WAIT_FIRST_S,
+            wait_max=WAIT_MAX_S,
+            wait_jitter=WAIT_FIRST_S,
+        ):
+            with attempt:
+                return self._send_once(method, path, body, headers)
+        raise AssertionError("the retry context returns or raises")
+
+    def _send_once(
+        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str] | None
+    ) -> httpx.Response:
+        try:
+            response = self._http.request(method, path, content=body, headers=headers)
+        except httpx.ReadTimeout as error:
+            message = f"{self.url}{path}: no answer in time; the grade goes on: ask again with the same key"
+            raise JudgeRefused("no_answer_yet", None, message) from error
+        except (httpx.TransportError, httpx.InvalidURL) as error:
+            message = f"{self.url}{path}: {error or type(error).__name__}; is the judge running there?"
+            raise JudgeRefused("unreachable", None, message) from error
+        if response.is_success:
+            return response
+        raise _refusal(response)
+
+
+def _passing(error: Exception) -> bool:
+    return isinstance(error, JudgeRefused) and error.passing
+
+
+def _answer(response: httpx.Response) -> Answer:
+    try:
+        return Answer.model_validate_json(response.content)
+    except ValidationError as error:
+        message = f"{response.url}: not a grade: {response.text[:200]!r}; use the judge's version"
+        raise JudgeRefused("not_a_grade", response.status_code, message) from error
+
+
+def _refusal(response: httpx.Response) -> JudgeRefused:
+    """The error that a judge or its router answered with; anything else there is named as such."""
+    try:
+        error = ErrorBody.model_validate_json(response.content).error
+    except ValidationError:
+        message = f"{response.url}: answered {response.status_code} {response.text[:200]!r}; this is no judge"
+        return JudgeRefused("not_a_judge", response.status_code, message)
+    return JudgeRefused(error.code, response.status_code, error.message)

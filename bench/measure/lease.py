@@ -1,0 +1,34 @@
+"""The host-wide timing lease: slots that share cores never time at once, whichever process or user they belong to."""
+
+import contextlib
+import fcntl
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+
+def _lock_file(core: int) -> Path:
+    return Path(os.environ.get("KCOURT_LEASE_DIR") or tempfile.gettempdir()) / f"kernelcourt-core-{core}.lock"
+
+
+def _open(path: Path) -> int:
+    """Open a lock file that another user may have made: locking needs no right to write."""
+    with contextlib.suppress(FileExistsError, PermissionError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDONLY | os.O_CLOEXEC, 0o644))
+    return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+
+
+@contextlib.contextmanager
+def timing_lease(cores: Sequence[int]) -> Iterator[None]:
+    """Hold these cores for timing; waits for whoever holds one of them. Freed by the kernel when a holder dies."""
+    held: list[int] = []
+    try:
+        # Ascending order, so that two slots with overlapping sets cannot wait for each other.
+        for core in sorted(set(cores)):
+            held.append(_open(_lock_file(core)))
+            fcntl.flock(held[-1], fcntl.LOCK_EX)
+        yield
+    finally:
+        for fd in reversed(held):
+            os.close(fd)

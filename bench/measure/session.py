@@ -1,0 +1,131 @@
+"""One grade's buffers and oracles: puts a case's inputs in place, calls a runner on them, and checks every output."""
+
+import secrets
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.devices.cpu import flush_caches
+from bench.inputs import Case, draw, scalar_value, sizes_text
+from bench.judge.schemas import Outcome
+from bench.measure.stopwatch import Stopwatch
+from bench.native import helper
+from bench.native.helper import Timing
+from bench.reference import Inputs
+from bench.runner.buffers import Arena, Placement
+from bench.runner.runner import Runner
+from bench.task import Argument, Family, Role, Sizes, Task
+from bench.tolerance import Oracle, first_mismatch
+from bench.verdict import Rejected
+
+OracleOf = Callable[[Task, Inputs, Sizes], Oracle]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A case whose inputs lie in the buffers, with what its outputs must be."""
+
+    case: Case
+    offsets: dict[str, int]
+    views: dict[str, NDArray[Any]]
+    slots: list[int]
+    oracle: Oracle
+    canary: int
+
+
+class Session:
+    """Everything a grade's calls share. The judge's process alone holds the seed and the expected outputs."""
+
+    def __init__(self, task: Task, seed: bytes, arena: Arena, watch: Stopwatch) -> None:
+        self.task = task
+        self.seed = seed
+        self.arena = arena
+        self.watch = watch
+        self._structure: tuple[object, ...] | None = None
+
+    def prepare(self, case: Case, oracle_of: OracleOf, placement: Placement = Placement.MIDDLE) -> Prepared:
+        """Draw a case's values into the buffers (every runner is stopped) and compute what must come out."""
+        offsets = self.arena.offsets(case.sizes, placement)
+        views = self.arena.views(case.sizes, offsets)
+        with self.watch.stage("values"):
+            scalars = self._fill_inputs(case, views, placement)
+            canary = secrets.randbits(64)
+            self.arena.plant_canaries(views, offsets, canary)
+        with self.watch.stage("oracle"):
+            oracle = oracle_of(self.task, {**views, **scalars}, case.sizes)
+        slots = [self._slot(name, argument, case, offsets, scalars) for name, argument in self.task.arguments.items()]
+        return Prepared(case, offsets, views, slots, oracle, canary)
+
+    def _fill_inputs(
+        self, case: Case, views: dict[str, NDArray[Any]], placement: Placement
+    ) -> dict[str, float | int]:
+        scalars: dict[str, float | int] = {}
+        structure = (case.stage, case.structure, placement)
+        for name, argument in self.task.arguments.items():
+            if argument.role is Role.SCALAR:
+                scalars[name] = scalar_value(case, self.seed, name, argument)
+            elif argument.role is Role.INDEX:
+                if structure != self._structure:  # indices stay for all pairs of a timed input
+                    self._fill(case, name, argument, views[name])
+            elif argument.role in (Role.INPUT, Role.INOUT):
+                self._fill(case, name, argument, views[name])
+        self._structure = structure
+        return scalars
+
+    def _fill(self, case: Case, name: str, argument: Argument, view: NDArray[Any]) -> None:
+        family, key = case.family(argument), case.key(self.seed, name, argument)
+        bound = int(argument.bound(case.sizes)) if argument.bound else 0
+        if family is Family.ROW_POINTERS:
+            view[...] = draw(argument, family, key, view.shape, bound)
+        else:
+            helper.fill(view, family.value, key, bound)
+
+    def _slot(
+        self, name: str, argument: Argument, case: Case, offsets: dict[str, int], scalars: dict[str, float | int]
+    ) -> int:
+        """The 64-bit word that delivers one argument: a size, an offset, or a scalar's bits."""
+        if argument.role is Role.SIZE:
+            return case.sizes[name]
+        if argument.is_array:
+            return offsets[name]
+        raw = np.zeros(8, np.uint8)
+        value = np.array([scalars[name]], argument.dtype)
+        raw[: value.nbytes] = value.view(np.uint8)
+        return int(raw.view(np.int64)[0])
+
+    def call(self, runner: Runner, prepared: Prepared, limit_ns: int, cold: bool = False) -> Timing:
+        """Poison the outputs, renew what is updated in place, call, and check all that came out.
+
+        Raises:
+            Rejected: the call failed, wrote outside its outputs, or gave an output out of bounds.
+        """
+        case = prepared.case
+        with self.watch.stage("values"):
+            for name, argument in self.task.outputs.items():
+                if argument.role is Role.INOUT:
+                    self._fill(case, name, argument, prepared.views[name])
+                else:
+                    helper.poison(prepared.views[name], secrets.randbits(64))
+        if cold:
+            with self.watch.stage("flush"):
+                for view in prepared.views.values():
+                    flush_caches(view)
+        with self.watch.stage("call"):
+            timing = runner.call(prepared.slots, limit_ns, case.stage, self.watch)
+        with self.watch.stage("compare"):
+            self.check(prepared)
+        return timing
+
+    def check(self, prepared: Prepared) -> None:
+        """Raises Rejected when a canary is broken (`tampered`) or an output is out of bounds (`wrong`)."""
+        case = prepared.case
+        if name := self.arena.broken_canary(prepared.views, prepared.offsets, prepared.canary):
+            message = f"it wrote outside the array '{name}' at {sizes_text(case.sizes)}"
+            raise Rejected(Outcome.TAMPERED, "memory", {"message": message, "output": name})
+        got = {name: prepared.views[name] for name in self.task.outputs}
+        if found := first_mismatch(self.task, case.sizes, got, prepared.oracle):
+            detail = {**asdict(found), "index": list(found.index), "sizes": dict(case.sizes), "stage": case.stage}
+            raise Rejected(Outcome.WRONG, "values", detail)

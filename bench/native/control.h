@@ -1,0 +1,22 @@
+/* The page that a judge and one runner share: the judge stamps `go`, the runner answers with `done`. */
+#ifndef KC_CONTROL_H
+#define KC_CONTROL_H
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define KC_ARGUMENTS 32
+#define KC_MESSAGE 2048
+
+enum kc_state { KC_STARTING = 0, KC_READY = 1, KC_NOT_LOADED = 2, KC_NO_SYMBOL = 3, KC_RAISED = 4 };
+
+/* `go` and `done` lie on cache lines of their own, or each side would slow the other's spinning. */
+struct kc_control {
+  _Alignas(128) _Atomic int64_t go;
+  int64_t empty;                     /* 1: answer without calling the kernel (calibration) */
+  int64_t slot[KC_ARGUMENTS];        /* per argument: byte offset in its buffer, size, or scalar bits */
+  _Alignas(128) _Atomic int64_t done;
+  int64_t own_ns;                    /* the runner's own clock over the call; never credited */
+  _Atomic int64_t state;             /* enum kc_state */
+  char message[KC_MESSAGE];          /* the runner's words, for the log only */
+};
+#endif

@@ -1,0 +1,216 @@
+/* The judge's native half: its clock, its values, its comparison, its cache flush. Never loaded by a runner. */
+#define _GNU_SOURCE
+#include "control.h"
+#include <float.h>
+#include <math.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+
+static int64_t now_ns(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC_RAW, &t);
+  return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+static int64_t preemptions(void) {
+  struct rusage use;
+  getrusage(RUSAGE_THREAD, &use);
+  return use.ru_nivcsw;
+}
+
+static int has_ended(int pid) {
+  siginfo_t info = {0};
+  return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid;
+}
+
+enum { CALL_TIMEOUT = -1, CALL_DIED = -2 };
+
+/* One call: deliver `slot`, stamp go, spin until done. Returns elapsed ns, CALL_TIMEOUT or CALL_DIED.
+   *disturbed counts how often the kernel took this thread off its core meanwhile: such a time is not a time. */
+int64_t kc_call(struct kc_control *c, int64_t generation, const int64_t *slot, int64_t count, int64_t empty,
+                int64_t limit_ns, int pid, int64_t *disturbed) {
+  c->empty = empty;
+  memcpy(c->slot, slot, (size_t)count * sizeof *slot);
+  int64_t before = preemptions(), start = now_ns(), checked = start, end;
+  atomic_store_explicit(&c->go, generation, memory_order_release);
+  for (;;) {
+    for (int i = 0; i < 64; i++)
+      if (atomic_load_explicit(&c->done, memory_order_acquire) == generation) {
+        end = now_ns();
+        *disturbed = preemptions() - before;
+        return end - start;
+      }
+    end = now_ns();
+    if (end - start > limit_ns) return CALL_TIMEOUT;
+    if (end - checked > 1000000) {
+      if (has_ended(pid)) return CALL_DIED;
+      checked = end;
+    }
+  }
+}
+
+/* Philox4x64-10 (Salmon et al., SC 2011), with the word order of NumPy's `Philox(key=..., counter=0)`. */
+static void philox(uint64_t out[4], uint64_t block, uint64_t k0, uint64_t k1) {
+  uint64_t c0 = block + 1, c1 = 0, c2 = 0, c3 = 0;
+  for (int round = 0; round < 10; round++) {
+    unsigned __int128 p0 = (unsigned __int128)0xD2E7470EE14C6C93ULL * c0;
+    unsigned __int128 p1 = (unsigned __int128)0xCA5A826395121157ULL * c2;
+    c0 = (uint64_t)(p1 >> 64) ^ c1 ^ k0;
+    c1 = (uint64_t)p1;
+    c2 = (uint64_t)(p0 >> 64) ^ c3 ^ k1;
+    c3 = (uint64_t)p0;
+    k0 += 0x9E3779B97F4A7C15ULL;
+    k1 += 0xBB67AE8584CAA73BULL;
+  }
+  out[0] = c0, out[1] = c1, out[2] = c2, out[3] = c3;
+}
+
+/* Families: one 64-bit word to one value, through integers and powers of two only (bench/inputs.py has the same). */
+static double uniform(uint64_t w) { return (double)((int64_t)(w >> 40) - (1 << 23)) * 0x1p-23; }
+static double positive(uint64_t w) { return (double)((int64_t)(w >> 40) + 1) * 0x1p-24; }
+static double normal(uint64_t w) {
+  int64_t sum = (int64_t)(w & 0xffff) + (int64_t)(w >> 16 & 0xffff) + (int64_t)(w >> 32 & 0xffff) + (int64_t)(w >> 48);
+  return (double)(sum - 131070) * 0x1p-15;
+}
+static double wide(uint64_t w) {
+  uint64_t bits = (w & 1) << 63 | (uint64_t)(1023 - 20 + (int64_t)(w >> 1 & 31)) << 52 | (w >> 41) << 29;
+  double value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+static double near_constant(uint64_t w) { return 1.0 + (double)((int64_t)(w >> 50) - (1 << 13)) * 0x1p-23; }
+static double few(uint64_t w) { return (double)((int64_t)((w >> 32) * 9 >> 32) - 4) * 0.25; }
+static int64_t below(uint64_t w, uint64_t bound) { return (int64_t)((w >> 32) * bound >> 32); }
+static int64_t skewed(uint64_t w, uint64_t bound) { return w & 3 ? below(w, bound) & 3 : below(w, bound); }
+
+#define FILL(type, expression)                                                  \
+  for (int64_t i = 0; i < count; i += 4) {                                      \
+    uint64_t word[4];                                                           \
+    philox(word, (uint64_t)i / 4, k0, k1);                                      \
+    for (int64_t j = 0; j < 4 && i + j < count; j++) {                          \
+      uint64_t w = word[j];                                                     \
+      ((type *)out)[i + j] = (type)(expression);                                \
+    }                                                                           \
+  }                                                                             \
+  return 0;
+#define FILL_FLOAT(name, expression)                                            \
+  if (!strcmp(family, name)) {                                                  \
+    if (!strcmp(dtype, "float32")) { FILL(float, expression) }                  \
+    if (!strcmp(dtype, "float64")) { FILL(double, expression) }                 \
+  }
+#define FILL_INTEGER(name, expression)                                          \
+  if (!strcmp(family, name)) {                                                  \
+    if (!strcmp(dtype, "int32")) { FILL(int32_t, expression) }                  \
+    if (!strcmp(dtype, "int64")) { FILL(int64_t, expression) }                  \
+  }
+
+/* Fill `count` elements from the stream of key (k0, k1); returns -1 for an unknown family or dtype. */
+int kc_fill(void *out, int64_t count, const char *dtype, const char *family, uint64_t bound, uint64_t k0, uint64_t k1) {
+  FILL_FLOAT("uniform", uniform(w))
+  FILL_FLOAT("positive", positive(w))
+  FILL_FLOAT("normal", normal(w))
+  FILL_FLOAT("wide", wide(w))
+  FILL_FLOAT("near_constant", near_constant(w))
+  FILL_FLOAT("few", few(w))
+  FILL_INTEGER("below", below(w, bound))
+  FILL_INTEGER("skewed", skewed(w, bound))
+  return -1;
+}
+
+/* Random bits that nobody can guess (key is secret) and that need not be reproduced: splitmix64 finaliser. */
+static uint64_t scramble(uint64_t x) {
+  x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9ULL;
+  x = (x ^ x >> 27) * 0x94D049BB133111EBULL;
+  return x ^ x >> 31;
+}
+
+void kc_poison(unsigned char *out, int64_t bytes, uint64_t key) {
+  int64_t i = 0;
+  for (; i + 8 <= bytes; i += 8) {
+    uint64_t word = scramble(key + (uint64_t)i);
+    memcpy(out + i, &word, 8);
+  }
+  uint64_t word = scramble(key + (uint64_t)i);
+  memcpy(out + i, &word, (size_t)(bytes - i));
+}
+
+/* Offset of the first byte that differs from what kc_poison wrote there, or -1. */
+int64_t kc_poison_check(const unsigned char *in, int64_t bytes, uint64_t key) {
+  for (int64_t i = 0; i < bytes; i += 8) {
+    uint64_t word = scramble(key + (uint64_t)i);
+    int64_t part = bytes - i < 8 ? bytes - i : 8;
+    if (memcmp(in + i, &word, (size_t)part)) return i;
+  }
+  return -1;
+}
+
+void kc_widen(const float *in, double *out, int64_t count) {
+  for (int64_t i = 0; i < count; i++) out[i] = in[i];
+}
+
+/* Largest allowed |got - expected| at one element; magnitude NULL means |expected|. */
+static double bound_at(const double *expected, const double *magnitude, int64_t i, double factor, double floor_) {
+  return factor * fabs(magnitude ? magnitude[i] : expected[i]) + floor_;
+}
+
+#define COMPARE(type, limit)                                                                        \
+  int64_t bad = 0;                                                                                  \
+  *first = -1, *worst = 0;                                                                          \
+  for (int64_t i = 0; i < count; i++) {                                                             \
+    double e = expected[i], g = got[i];                                                             \
+    int ok;                                                                                         \
+    if (isnan(e)) ok = isnan(g);                                                                    \
+    else if (fabs(e) > limit) ok = isinf(g) && signbit(g) == signbit(e);                            \
+    else {                                                                                          \
+      double b = bound_at(expected, magnitude, i, factor, floor_), d = fabs(g - e);                 \
+      ok = d <= b;                                                                                  \
+      if (ok && d > *worst * b) *worst = d / b;                                                     \
+    }                                                                                               \
+    if (!ok && bad++ == 0) *first = i;                                                              \
+  }                                                                                                 \
+  return bad;
+
+/* Number of elements that are not within their bound; *first is the first of them, *worst the largest |diff|/bound
+   among those that are. A NaN or an infinity passes only where the oracle has the same. */
+int64_t kc_compare_float32(const float *got, const double *expected, const double *magnitude, int64_t count,
+                           double factor, double floor_, int64_t *first, double *worst) {
+  COMPARE(float, FLT_MAX)
+}
+int64_t kc_compare_float64(const double *got, const double *expected, const double *magnitude, int64_t count,
+                           double factor, double floor_, int64_t *first, double *worst) {
+  COMPARE(double, DBL_MAX)
+}
+
+/* Number of elements of `width` bytes that differ; *first is the first of them. */
+int64_t kc_compare_exact(const char *got, const char *expected, int64_t count, int64_t width, int64_t *first) {
+  int64_t bad = 0;
+  *first = -1;
+  if (!memcmp(got, expected, (size_t)(count * width))) return 0;
+  for (int64_t i = 0; i < count; i++)
+    if (memcmp(got + i * width, expected + i * width, (size_t)width) && bad++ == 0) *first = i;
+  return bad;
+}
+
+/* Put a buffer's lines out of every cache of the machine: both sides of a pair then start cold alike.
+   Returns 1 where the processor has such an instruction, 0 where the caller must sweep the cache instead. */
+int kc_flush(const char *at, int64_t bytes) {
+#if defined(__x86_64__)
+  for (int64_t i = 0; i < bytes; i += 64) __builtin_ia32_clflush(at + i);
+  __builtin_ia32_mfence();
+  return 1;
+#elif defined(__aarch64__)
+  for (int64_t i = 0; i < bytes; i += 64) __asm__ volatile("dc civac, %0" ::"r"(at + i) : "memory");
+  __asm__ volatile("dsb sy" ::: "memory");
+  return 1;
+#else
+  (void)at, (void)bytes;
+  return 0;
+#endif
+}
+
+/* The sweep: walk a scratch area larger than the last-level cache. */
+void kc_sweep(volatile char *scratch, int64_t bytes) {
+  for (int64_t i = 0; i < bytes; i += 64) scratch[i]++;
+}

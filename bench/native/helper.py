@@ -1,0 +1,171 @@
+"""The judge's native helper as typed Python functions, built on first use and cached by content."""
+
+import ctypes
+from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_int64, c_uint64, c_void_p
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.cache import cached, content_key, default_cache, processor
+from bench.errors import EnvironmentFault
+from bench.process import Limits, run
+
+HERE = Path(__file__).parent
+MAX_ARGUMENTS = 32
+_BUILD_LIMITS = Limits(wall_s=120)
+
+CALL_TIMEOUT, CALL_DIED = -1, -2
+
+
+class Control(ctypes.Structure):
+    """Mirror of `struct kc_control` (control.h)."""
+
+    _fields_ = (
+        ("go", c_int64),
+        ("empty", c_int64),
+        ("slot", c_int64 * MAX_ARGUMENTS),
+        ("_pad", ctypes.c_char * (384 - 16 - 8 * MAX_ARGUMENTS)),
+        ("done", c_int64),
+        ("own_ns", c_int64),
+        ("state", c_int64),
+        ("message", ctypes.c_char * 2048),
+    )
+
+
+def build(source: str, suffix: str, options: tuple[str, ...]) -> Path:
+    """Build one file of this folder with gcc, cached by content and processor.
+
+    Raises:
+        EnvironmentFault: gcc is missing or fails; the message holds its output.
+    """
+    headers = b"".join(path.read_bytes() for path in sorted(HERE.glob("*.h")))
+    key = content_key((HERE / source).read_bytes(), headers, " ".join(options), processor())
+
+    def make(target: Path) -> None:
+        done = run(["gcc", *options, "-o", str(target), str(HERE / source), "-ldl", "-lm"], limits=_BUILD_LIMITS)
+        if not done.ok:
+            raise EnvironmentFault(f"gcc could not build the judge's own {source}:\n{done.output}")
+
+    return cached(default_cache() / "native", key, suffix, make)
+
+
+def runner_program() -> Path:
+    """The process that native submissions run in."""
+    return build("runner.c", "", ("-O2",))
+
+
+def python_waiter() -> Path:
+    """The library that the Python runner waits with."""
+    return build("pywait.c", ".so", ("-O2", "-fPIC", "-shared"))
+
+
+@lru_cache(maxsize=1)
+def _library() -> ctypes.CDLL:
+    library = ctypes.CDLL(str(build("helper.c", ".so", ("-O3", "-march=native", "-fPIC", "-shared"))))
+    library.kc_call.restype = c_int64
+    library.kc_call.argtypes = [c_void_p, c_int64, c_void_p, c_int64, c_int64, c_int64, c_int, POINTER(c_int64)]
+    library.kc_fill.argtypes = [c_void_p, c_int64, c_char_p, c_char_p, c_uint64, c_uint64, c_uint64]
+    library.kc_poison.argtypes = [c_void_p, c_int64, c_uint64]
+    library.kc_poison_check.restype = c_int64
+    library.kc_poison_check.argtypes = [c_void_p, c_int64, c_uint64]
+    library.kc_widen.argtypes = [c_void_p, c_void_p, c_int64]
+    library.kc_flush.argtypes = [c_void_p, c_int64]
+    library.kc_sweep.argtypes = [c_void_p, c_int64]
+    float_arguments = [c_void_p] * 3 + [c_int64, c_double, c_double, POINTER(c_int64), POINTER(c_double)]
+    for width in ("float32", "float64"):
+        compare = getattr(library, f"kc_compare_{width}")
+        compare.restype, compare.argtypes = c_int64, float_arguments
+    library.kc_compare_exact.restype = c_int64
+    library.kc_compare_exact.argtypes = [c_void_p, c_void_p, c_int64, c_int64, POINTER(c_int64)]
+    return library
+
+
+@dataclass(frozen=True)
+class Timing:
+    """One call: elapsed ns on the judge's clock, or CALL_TIMEOUT / CALL_DIED; times the clock was disturbed."""
+
+    elapsed_ns: int
+    disturbed: int
+
+
+def call(control_at: int, generation: int, slots: Any, empty: bool, limit_ns: int, pid: int) -> Timing:
+    """Ask the runner `pid` for one call and time it; `slots` is a ctypes array of int64."""
+    disturbed = c_int64()
+    elapsed = _library().kc_call(
+        control_at, generation, slots, len(slots), int(empty), limit_ns, pid, byref(disturbed)
+    )
+    return Timing(elapsed, disturbed.value)
+
+
+def fill(out: NDArray[Any], family: str, key: tuple[int, int], bound: int = 0) -> None:
+    """Fill a contiguous array in place from the Philox stream of `key`."""
+    code = _library().kc_fill(out.ctypes.data, out.size, out.dtype.name.encode(), family.encode(), bound, *key)
+    if code:
+        raise ValueError(f"no family '{family}' for dtype {out.dtype}")
+
+
+def poison(out: NDArray[Any], key: int) -> None:
+    """Overwrite a contiguous array with random bits."""
+    _library().kc_poison(out.ctypes.data, out.nbytes, key)
+
+
+def poison_intact(area: NDArray[Any], key: int) -> bool:
+    """Whether an area still holds what `poison` wrote there with the same key."""
+    return bool(_library().kc_poison_check(area.ctypes.data, area.nbytes, key) < 0)
+
+
+def widen(values: NDArray[np.float32]) -> NDArray[np.float64]:
+    """A float64 copy of a contiguous float32 array."""
+    out = np.empty(values.shape, np.float64)
+    _library().kc_widen(values.ctypes.data, out.ctypes.data, values.size)
+    return out
+
+
+def flush(area: NDArray[Any]) -> bool:
+    """Put an array's lines out of every cache; False where the processor cannot (sweep instead)."""
+    return bool(_library().kc_flush(area.ctypes.data, area.nbytes))
+
+
+def sweep(scratch: NDArray[np.uint8]) -> None:
+    """Walk a scratch area larger than the last-level cache."""
+    _library().kc_sweep(scratch.ctypes.data, scratch.nbytes)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How many elements are out of bounds, the first of them (flat index), and the worst |diff|/bound of the rest."""
+
+    count: int
+    first: int
+    worst: float
+
+
+def compare(
+    got: NDArray[Any],
+    expected: NDArray[Any],
+    magnitude: NDArray[np.float64] | None = None,
+    factor: float = 0.0,
+    floor: float = 0.0,
+) -> Difference:
+    """Compare an output in full: floats within `factor * magnitude + floor` of a float64 oracle, integers exactly.
+
+    Without `magnitude` the bound grows with |expected|. All arrays are contiguous and of the same shape.
+    """
+    first, worst = c_int64(-1), c_double(0)
+    if got.dtype.kind != "f":
+        if got.dtype != expected.dtype:
+            raise ValueError(f"an oracle of dtype {expected.dtype} cannot judge an output of dtype {got.dtype}")
+        count = _library().kc_compare_exact(
+            got.ctypes.data, expected.ctypes.data, got.size, got.itemsize, byref(first)
+        )
+    else:
+        compare_floats = getattr(_library(), f"kc_compare_{got.dtype.name}")
+        sizes = magnitude.ctypes.data if magnitude is not None else None
+        count = compare_floats(
+            got.ctypes.data, expected.ctypes.data, sizes, got.size, factor, floor, byref(first), byref(worst)
+        )
+    return Difference(count, first.value, worst.value)

@@ -1,0 +1,63 @@
+/* The process that a native submission runs in: maps borrowed buffers, loads the library, answers calls, knows nothing. */
+#define _GNU_SOURCE
+#include "wait.h"
+#include <dlfcn.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+typedef void (*kernel_t)(void);
+typedef void (*invoke_t)(kernel_t, char **, const int64_t *);
+
+/* Map a buffer between two pages that fault, read-only unless the kernel may write to it. */
+static char *borrow(int fd, size_t bytes, int writable) {
+  size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  char *region = mmap(0, bytes + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (region == MAP_FAILED) return 0;
+  char *at = mmap(region + page, bytes, PROT_READ | (writable ? PROT_WRITE : 0), MAP_SHARED | MAP_POPULATE | MAP_FIXED, fd, 0);
+  return at == MAP_FAILED ? 0 : at;
+}
+
+static void pin(const char *cores) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const char *at = cores; *at; at += *at == ',') CPU_SET((int)strtol(at, (char **)&at, 10), &set);
+  sched_setaffinity(0, sizeof set, &set);
+}
+
+/* argv: control-fd, cores "1,2", invoke.so, library.so, symbol, then "fd:bytes:writable" (or "-") an argument. */
+int main(int argc, char **argv) {
+  if (argc < 6) return 64;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  struct kc_control *c = mmap(0, sizeof *c, PROT_READ | PROT_WRITE, MAP_SHARED, atoi(argv[1]), 0);
+  if (c == MAP_FAILED) return 65;
+  char *base[KC_ARGUMENTS] = {0};
+  for (int i = 6; i < argc && i - 6 < KC_ARGUMENTS; i++) {
+    int fd, writable;
+    size_t bytes;
+    if (sscanf(argv[i], "%d:%zu:%d", &fd, &bytes, &writable) != 3) continue;
+    if (!(base[i - 6] = borrow(fd, bytes, writable))) return kc_say(c, KC_NOT_LOADED, "a buffer could not be mapped"), 66;
+  }
+  syscall(SYS_close_range, 3, ~0U, 0);
+  pin(argv[2]);
+  void *shim = dlopen(argv[3], RTLD_NOW | RTLD_LOCAL);
+  invoke_t invoke = shim ? (invoke_t)dlsym(shim, "kc_invoke") : 0;
+  if (!invoke) return kc_say(c, KC_NOT_LOADED, dlerror()), 67;
+  void *library = dlopen(argv[4], RTLD_NOW | RTLD_LOCAL);
+  if (!library) return kc_say(c, KC_NOT_LOADED, dlerror()), 68;
+  kernel_t kernel = (kernel_t)dlsym(library, argv[5]);
+  if (!kernel) return kc_say(c, KC_NO_SYMBOL, dlerror()), 69;
+  kc_say(c, KC_READY, "");
+  for (int64_t last = 0;;) {
+    last = kc_await(c, last);
+    if (last < 0) _exit(0);
+    int64_t start = kc_own_now();
+    if (!c->empty) invoke(kernel, base, c->slot);
+    kc_answer(c, last, kc_own_now() - start);
+  }
+}

@@ -1,0 +1,38 @@
+/* The runner's side of the control page, shared by the native runner and the Python runner. */
+#ifndef KC_WAIT_H
+#define KC_WAIT_H
+#include "control.h"
+#include <string.h>
+#include <time.h>
+
+static int64_t kc_own_now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC_RAW, &t);
+  return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+static void kc_pause(void) {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
+/* Spin until the judge asks for a call other than `last`; returns its generation. */
+static int64_t kc_await(struct kc_control *c, int64_t last) {
+  int64_t generation;
+  while ((generation = atomic_load_explicit(&c->go, memory_order_acquire)) == last) kc_pause();
+  return generation;
+}
+
+static void kc_answer(struct kc_control *c, int64_t generation, int64_t own_ns) {
+  c->own_ns = own_ns;
+  atomic_store_explicit(&c->done, generation, memory_order_release);
+}
+
+static void kc_say(struct kc_control *c, int64_t state, const char *text) {
+  strncpy(c->message, text ? text : "", KC_MESSAGE - 1);
+  atomic_store_explicit(&c->state, state, memory_order_release);
+}
+#endif

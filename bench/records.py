@@ -1,0 +1,85 @@
+"""What the grading process is told (GradeOrder) and what it says (GradeReport): plain, closed, JSON-able records."""
+
+from typing import Any
+
+from bench.judge.schemas import Closed, Kind, Language, Outcome, Preset
+
+
+class GradeOrder(Closed):
+    """One grade to be made. `seed` is the request's seed in hex; `disclose` lets values leave in `detail`."""
+
+    grade_id: str
+    kind: Kind
+    kernel: str
+    language: Language
+    source: str | None = None
+    library: str | None = None
+    workspace_bytes: int = 0
+    preset: Preset = Preset.XL
+    protocol: str
+    seed: str
+    disclose: bool = False
+
+
+class Cell(Closed):
+    """One timed input: its sizes and n paired times a side (ns), in the order they were paired.
+
+    `ratio` is the protocol's r (1 where the test does not credit), `raw` the ratio of medians,
+    `p` the test's p-value, `repeated` how many pairs were measured again because the clock was disturbed,
+    `order` one letter a pair: c when the candidate ran first, d when the denominator did.
+    """
+
+    index: int
+    sizes: dict[str, int]
+    ratio: float
+    raw: float
+    p: float
+    credited: bool
+    candidate_ns: tuple[int, ...]
+    denominator_ns: tuple[int, ...]
+    order: str
+    repeated: int = 0
+
+
+class SourceFile(Closed):
+    """One text that defines a grade, by role: submission, manifest, reference, baseline:<file>, toolchains."""
+
+    role: str
+    name: str
+    content: bytes
+
+    model_config = {**Closed.model_config, "ser_json_bytes": "base64", "val_json_bytes": "base64"}
+
+
+class GradeReport(Closed):
+    """The whole finding of one grade.
+
+    `property` names what failed (values, memory, build, ...) and `detail` describes it as the answer may show
+    it; `log` is the build's or the run's output. `provenance` holds what a reader needs to trust or repeat the
+    number (build commands, compiler, sandbox, cores, clock figures, host). `stages_ms` is where the time went
+    and `overhead_ms` the judge's own part of it.
+    """
+
+    grade_id: str
+    outcome: Outcome
+    property: str | None = None
+    detail: dict[str, Any] = {}
+    log: str = ""
+    score: float | None = None
+    raw_ratio: float | None = None
+    interval: tuple[float, float] | None = None
+    faster: bool | None = None
+    suspect: str | None = None
+    protocol: str
+    preset: Preset
+    cells: tuple[Cell, ...] = ()
+    denominator: str | None = None
+    task_hash: str | None = None
+    policy_stamp: str | None = None
+    seed_commitment: str
+    sandbox: str
+    device: str = "cpu"
+    provenance: dict[str, Any] = {}
+    sources: tuple[SourceFile, ...] = ()
+    stages_ms: dict[str, float] = {}
+    overhead_ms: float = 0.0

@@ -1,0 +1,139 @@
+"""Oracles: what a kernel's outputs must be, from its NumPy reference and from its baseline's float64 twin."""
+
+import ctypes
+import math
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.build import builder
+from bench.errors import JudgeFault
+from bench.native import helper
+from bench.sandbox import Sandbox
+from bench.task import Argument, Role, Sizes, Task
+from bench.tolerance import Oracle
+
+# Argument name → contiguous array (inputs, indices and in-outs, as the kernel would see them) or scalar value.
+Inputs = Mapping[str, Any]
+_C_SCALARS = {"int32": ctypes.c_int32, "int64": ctypes.c_int64}
+
+
+@lru_cache(maxsize=256)
+def _module(path: Path, _content: bytes) -> dict[str, Any]:
+    """The names that a reference file defines; keyed by content, so that an edited file is read again."""
+    names: dict[str, Any] = {"__name__": f"reference_{path.parent.name}"}
+    exec(compile(_content, str(path), "exec"), names)  # trusted: part of the corpus
+    return names
+
+
+def reference_function(task: Task, name: str) -> Callable[..., None] | None:
+    """A function that the kernel's reference defines, or None."""
+    function: Callable[..., None] | None = _module(task.reference, task.files["reference"]).get(name)
+    return function
+
+
+def _widened(argument: Argument, value: NDArray[Any]) -> NDArray[Any]:
+    """A float64 copy of a float array; integers keep their type."""
+    if value.dtype == np.float32:
+        return helper.widen(value)
+    return np.array(value, copy=argument.is_output)
+
+
+def _call_values(task: Task, inputs: Inputs, sizes: Sizes) -> dict[str, Any]:
+    """Fresh arguments of one oracle call: float64 inputs, NaN-filled float outputs."""
+    values: dict[str, Any] = {}
+    for name, argument in task.arguments.items():
+        if argument.role is Role.SIZE:
+            values[name] = sizes[name]
+        elif argument.role is Role.OUTPUT:
+            dtype = "float64" if argument.dtype in ("float32", "float64") else argument.dtype
+            values[name] = np.full(task.shape(name, sizes), np.nan if dtype == "float64" else 0, dtype)
+        elif argument.role is Role.SCALAR:
+            values[name] = inputs[name]
+        else:
+            values[name] = _widened(argument, inputs[name])
+    return values
+
+
+def _outputs(task: Task, values: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+    return {name: values[name] for name in task.outputs}
+
+
+def numpy_oracle(task: Task, inputs: Inputs, sizes: Sizes) -> Oracle:
+    """Expected outputs by the NumPy reference, in float64.
+
+    Raises:
+        JudgeFault: the reference lacks its function or raises.
+    """
+    expected = _numpy_call(task, task.name, inputs, sizes)
+    if expected is None:
+        raise JudgeFault(f"{task.reference}: defines no function '{task.name}'")
+    return Oracle(expected, _numpy_call(task, "magnitude", inputs, sizes) or {})
+
+
+def _numpy_call(task: Task, name: str, inputs: Inputs, sizes: Sizes) -> dict[str, NDArray[Any]] | None:
+    function = reference_function(task, name)
+    if function is None:
+        return None
+    values = _call_values(task, inputs, sizes)
+    try:
+        with np.errstate(all="ignore"):
+            function(*values.values())
+    except Exception as error:  # noqa: BLE001 - whatever a corpus file raises is the judge's fault, and is named
+        raise JudgeFault(f"{task.reference}: {name}() failed at {dict(sizes)}: {error!r}") from error
+    return _outputs(task, values)
+
+
+class Twin:
+    """The float64 twin of a kernel's first baseline: the oracle of timed outputs, at native speed."""
+
+    def __init__(self, sandbox: Sandbox, task: Task) -> None:
+        self._task = task
+        library = ctypes.CDLL(str(builder.twin(sandbox, task.baselines[0]).path))
+        self._kernel = self._function(library, task.name)
+        if self._kernel is None:
+            raise JudgeFault(f"{task.baselines[0]}: defines no function '{task.name}'")
+        self._magnitude = self._function(library, f"{task.name}_magnitude")
+
+    def _function(self, library: ctypes.CDLL, symbol: str) -> Callable[..., None] | None:
+        try:
+            function = library[symbol]
+        except AttributeError:
+            return None
+        function.restype = None
+        function.argtypes = [self._type(argument) for argument in self._task.arguments.values()]
+        return function
+
+    @staticmethod
+    def _type(argument: Argument) -> Any:
+        if argument.is_array:
+            return ctypes.c_void_p
+        if argument.role is Role.SIZE:
+            return ctypes.c_int64
+        return _C_SCALARS.get(str(argument.dtype), ctypes.c_double)
+
+    def oracle(self, inputs: Inputs, sizes: Sizes) -> Oracle:
+        """Expected outputs and, where the kernel has them, magnitudes."""
+        assert self._kernel is not None
+        expected = self._call(self._kernel, inputs, sizes)
+        if self._magnitude is not None:
+            magnitude: dict[str, NDArray[Any]] = self._call(self._magnitude, inputs, sizes)
+        else:
+            magnitude = _numpy_call(self._task, "magnitude", inputs, sizes) or {}
+        return Oracle(expected, magnitude)
+
+    def _call(self, function: Callable[..., None], inputs: Inputs, sizes: Sizes) -> dict[str, NDArray[Any]]:
+        values = _call_values(self._task, inputs, sizes)
+        function(*(v.ctypes.data if isinstance(v, np.ndarray) else v for v in values.values()))
+        return _outputs(self._task, values)
+
+
+def bytes_of(task: Task, name: str, sizes: Sizes) -> int:
+    """Bytes of one array argument at the given sizes."""
+    dtype = task.arguments[name].dtype
+    assert dtype is not None
+    return math.prod(task.shape(name, sizes)) * np.dtype(dtype).itemsize

@@ -1,0 +1,118 @@
+"""The judge's buffers that runners borrow: sealed memfds with canaries around what a kernel may touch."""
+
+import fcntl
+import mmap
+import os
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.native import helper
+from bench.reference import bytes_of
+from bench.task import Sizes, Task
+
+ALIGNMENT = 64
+CANARY_BYTES = 4096
+_F_ADD_SEALS, _SEAL, _SHRINK, _GROW, _FUTURE_WRITE = 1033, 0x1, 0x2, 0x4, 0x10
+
+
+class Placement(StrEnum):
+    """Where an array lies in its buffer: amid canaries, or flush against the guard page before or behind it."""
+
+    MIDDLE = "middle"
+    HEAD = "head"
+    TAIL = "tail"
+
+
+class Buffer:
+    """One memfd of at least `capacity` bytes, mapped writable here and, in runners, as its role allows."""
+
+    def __init__(self, name: str, capacity: int, writable: bool) -> None:
+        self.size = -(-(capacity + 2 * CANARY_BYTES) // mmap.PAGESIZE) * mmap.PAGESIZE
+        self.writable = writable
+        self.fd = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        os.ftruncate(self.fd, self.size)
+        self._map = mmap.mmap(self.fd, self.size)
+        self.bytes: NDArray[np.uint8] = np.frombuffer(self._map, np.uint8)
+        # FUTURE_WRITE comes after our own mapping: from here on nobody can map an input writable.
+        seals = _SEAL | _SHRINK | _GROW | (0 if writable else _FUTURE_WRITE)
+        fcntl.fcntl(self.fd, _F_ADD_SEALS, seals)
+
+    def offset(self, nbytes: int, placement: Placement) -> int:
+        """Byte offset, a multiple of 64, of an array of `nbytes` under a placement."""
+        match placement:
+            case Placement.HEAD:
+                return 0
+            case Placement.TAIL:
+                return (self.size - nbytes) // ALIGNMENT * ALIGNMENT
+            case Placement.MIDDLE:
+                return CANARY_BYTES
+
+    def slack(self, offset: int, nbytes: int) -> Iterable[NDArray[np.uint8]]:
+        """The canary areas before and behind an array."""
+        end = offset + nbytes
+        yield self.bytes[max(offset - CANARY_BYTES, 0) : offset]
+        yield self.bytes[end : min(end + CANARY_BYTES, self.size)]
+
+    def close(self) -> None:
+        del self.bytes
+        self._map.close()
+        os.close(self.fd)
+
+
+class Arena:
+    """Buffers of every array of a task, big enough for all sizes of a grade's plan; both sides borrow the same."""
+
+    def __init__(self, task: Task, plan: Iterable[Sizes]) -> None:
+        sizes = list(plan)
+        self.task = task
+        self.buffers = {
+            name: Buffer(name, max(bytes_of(task, name, s) for s in sizes), argument.is_output)
+            for name, argument in task.arrays.items()
+        }
+
+    @property
+    def total_bytes(self) -> int:
+        return sum(buffer.size for buffer in self.buffers.values())
+
+    def descriptions(self) -> list[str]:
+        """One word an argument for a runner's command line: `fd:bytes:writable`, or `-` where it is no array."""
+        return [
+            f"{buffer.fd}:{buffer.size}:{int(buffer.writable)}" if (buffer := self.buffers.get(name)) else "-"
+            for name in self.task.arguments
+        ]
+
+    def offsets(self, sizes: Sizes, placement: Placement) -> dict[str, int]:
+        return {
+            name: buffer.offset(bytes_of(self.task, name, sizes), placement)
+            for name, buffer in self.buffers.items()
+        }
+
+    def views(self, sizes: Sizes, offsets: dict[str, int]) -> dict[str, NDArray[Any]]:
+        """The arrays themselves, as contiguous views in the buffers."""
+        views: dict[str, NDArray[Any]] = {}
+        for name, offset in offsets.items():
+            nbytes = bytes_of(self.task, name, sizes)
+            raw = self.buffers[name].bytes[offset : offset + nbytes]
+            views[name] = raw.view(self.task.arguments[name].dtype).reshape(self.task.shape(name, sizes))
+        return views
+
+    def plant_canaries(self, views: dict[str, NDArray[Any]], offsets: dict[str, int], key: int) -> None:
+        for name, offset in offsets.items():
+            for area in self.buffers[name].slack(offset, views[name].nbytes):
+                helper.poison(area, key)
+
+    def broken_canary(self, views: dict[str, NDArray[Any]], offsets: dict[str, int], key: int) -> str | None:
+        """Name of the first argument around which something was written, or None."""
+        for name, offset in offsets.items():
+            areas = self.buffers[name].slack(offset, views[name].nbytes)
+            if not all(helper.poison_intact(area, key) for area in areas):
+                return name
+        return None
+
+    def close(self) -> None:
+        for buffer in self.buffers.values():
+            buffer.close()

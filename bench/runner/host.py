@@ -1,0 +1,81 @@
+"""The process that a Python submission runs in; started by path with `python -I`, it sees nothing of the judge.
+
+argv: control-fd, cores "1,2", waiter.so, shim.py, module.py, symbol, then "fd:bytes:writable" (or "-") an argument.
+"""
+
+import ctypes
+import mmap
+import os
+import runpy
+import sys
+import traceback
+from typing import Any
+
+READY, NOT_LOADED, NO_SYMBOL, RAISED = 1, 2, 3, 4
+
+
+def borrow(word: str) -> Any:
+    """Map one borrowed buffer, read-only unless the kernel may write to it."""
+    if word == "-":
+        return None
+    fd, size, writable = (int(part) for part in word.split(":"))
+    access = mmap.PROT_READ | (mmap.PROT_WRITE if writable else 0)
+    return mmap.mmap(fd, size, flags=mmap.MAP_SHARED, prot=access)
+
+
+def load_waiter(path: str) -> ctypes.CDLL:
+    waiter = ctypes.CDLL(path)
+    waiter.kc_py_await.restype = waiter.kc_py_slot.restype = waiter.kc_py_now.restype = ctypes.c_int64
+    waiter.kc_py_empty.restype = ctypes.c_int64
+    waiter.kc_py_await.argtypes = [ctypes.c_void_p, ctypes.c_int64]
+    waiter.kc_py_empty.argtypes = [ctypes.c_void_p]
+    waiter.kc_py_slot.argtypes = [ctypes.c_void_p, ctypes.c_int64]
+    waiter.kc_py_answer.argtypes = [ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64]
+    waiter.kc_py_say.argtypes = [ctypes.c_void_p, ctypes.c_int64, ctypes.c_char_p]
+    return waiter
+
+
+def main() -> int:
+    control_fd, cores, waiter_path, shim_path, module_path, symbol, *words = sys.argv[1:]
+    base = [borrow(word) for word in words]
+    page = mmap.mmap(int(control_fd), mmap.PAGESIZE)
+    control = ctypes.addressof(ctypes.c_char.from_buffer(page))
+    ctypes.CDLL(None).prctl(1, 9, 0, 0, 0)  # PR_SET_PDEATHSIG, SIGKILL
+    os.closerange(3, 4096)
+    os.sched_setaffinity(0, {int(core) for core in cores.split(",")})
+    waiter = load_waiter(waiter_path)
+    arguments = runpy.run_path(shim_path)["arguments"]
+    try:
+        kernel = runpy.run_path(module_path).get(symbol)
+    except BaseException:  # noqa: BLE001 - whatever a submission raises is reported, and ends this process
+        waiter.kc_py_say(control, NOT_LOADED, traceback.format_exc(limit=-8).encode()[-2000:])
+        return 68
+    if not callable(kernel):
+        waiter.kc_py_say(control, NO_SYMBOL, f"the module defines no function '{symbol}'".encode())
+        return 69
+    waiter.kc_py_say(control, READY, b"")
+    return serve(waiter, control, kernel, arguments, base)
+
+
+def serve(waiter: ctypes.CDLL, control: int, kernel: Any, arguments: Any, base: list[Any]) -> int:
+    """Answer calls until the judge sends a negative generation."""
+    def slot(index: int) -> int:
+        return int(waiter.kc_py_slot(control, index))
+
+    last = 0
+    while True:
+        last = waiter.kc_py_await(control, last)
+        if last < 0:
+            return 0
+        start = waiter.kc_py_now()
+        try:
+            if not waiter.kc_py_empty(control):
+                kernel(*arguments(base, slot))
+        except BaseException:  # noqa: BLE001
+            waiter.kc_py_say(control, RAISED, traceback.format_exc(limit=-8).encode()[-2000:])
+            return 70
+        waiter.kc_py_answer(control, last, waiter.kc_py_now() - start)
+
+
+if __name__ == "__main__":
+    os._exit(main())

@@ -1,0 +1,58 @@
+"""The seed tree: one root secret a job, from which every random draw of every grade is derived (HKDF-SHA256)."""
+
+import hashlib
+import hmac
+import secrets
+from pathlib import Path
+
+from bench.errors import JudgeFault
+
+ROOT_BYTES = 32
+
+
+def new_root() -> bytes:
+    """A fresh job secret of 32 bytes."""
+    return secrets.token_bytes(ROOT_BYTES)
+
+
+def read_root(path: Path) -> bytes:
+    """The job secret in `path` (hex text).
+
+    Raises:
+        JudgeFault: the file is missing or does not hold a secret.
+    """
+    try:
+        root = bytes.fromhex(path.read_text(encoding="ascii").strip())
+    except (OSError, ValueError) as error:
+        raise JudgeFault(f"{path}: no job secret there ({error}); the job writes it before a judge starts") from error
+    if len(root) < ROOT_BYTES:
+        raise JudgeFault(f"{path}: a job secret has at least {ROOT_BYTES} bytes, this one has {len(root)}")
+    return root
+
+
+def write_root(path: Path, root: bytes) -> None:
+    """Store the job secret as hex text, readable by the owner alone."""
+    path.touch(mode=0o600, exist_ok=False)
+    path.write_text(root.hex(), encoding="ascii")
+
+
+def hkdf(key: bytes, info: str, length: int = ROOT_BYTES) -> bytes:
+    """HKDF-SHA256 of RFC 5869 with an empty salt; `length` at most 32 bytes (one block)."""
+    extracted = hmac.new(bytes(32), key, hashlib.sha256).digest()
+    return hmac.new(extracted, info.encode() + b"\x01", hashlib.sha256).digest()[:length]
+
+
+def request_seed(root: bytes, episode: str, grade_id: str) -> bytes:
+    """Seed of one request: what the `reveals` table publishes after the job, and the root of `stream_key`."""
+    return hkdf(root, f"request|{episode}|{grade_id}")
+
+
+def stream_key(seed: bytes, stage: str, call: int | str, use: str = "") -> tuple[int, int]:
+    """Philox key (two 64-bit words) of one use (an argument's name, "sizes", "order") in one call of one stage."""
+    block = hkdf(seed, f"{stage}|{call}|{use}", 16)
+    return int.from_bytes(block[:8], "little"), int.from_bytes(block[8:], "little")
+
+
+def commitment(seed: bytes) -> str:
+    """sha256 (hex) of a request's seed: stored with the grade before the seed is revealed."""
+    return hashlib.sha256(seed).hexdigest()

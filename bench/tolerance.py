@@ -1,0 +1,79 @@
+"""When an output is close enough: a bound an element from the arithmetic, and the comparison against an oracle."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.native import helper
+from bench.task import Sizes, Task
+
+UNIT_ROUNDOFF = {"float32": 2.0**-24, "float64": 2.0**-53}
+SMALLEST = {"float32": 2.0**-149, "float64": 2.0**-1074}
+
+
+@dataclass(frozen=True)
+class Bound:
+    """|got - expected| <= factor * magnitude + floor passes.
+
+    factor = tolerance * u * sqrt(l) with u the unit roundoff and l the reduction length: rounding errors of a
+    sum of l terms grow like sqrt(l) u times the sum of magnitudes (Higham and Mary, SIAM J. Sci. Comput. 41,
+    2019). The floor is what l operations can lose to underflow.
+    """
+
+    factor: float
+    floor: float
+
+
+def bound(task: Task, dtype: str, sizes: Sizes) -> Bound:
+    """Bound of one output dtype at the given sizes; integers have none."""
+    if dtype not in UNIT_ROUNDOFF:
+        return Bound(0.0, 0.0)
+    length = max(float(task.manifest.reduction(sizes)), 1.0)
+    factor = task.manifest.tolerance * UNIT_ROUNDOFF[dtype] * math.sqrt(length)
+    return Bound(factor, task.manifest.tolerance * length * SMALLEST[dtype])
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """Expected outputs by argument name, and their magnitudes where |expected| is not the scale of the error.
+
+    Floats are float64, integers have the output's own dtype.
+    """
+
+    expected: dict[str, NDArray[Any]]
+    magnitude: dict[str, NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """The first element of an output that is out of bounds."""
+
+    output: str
+    index: tuple[int, ...]
+    got: float | int
+    expected: float | int
+    bound: float
+    count: int
+
+
+def first_mismatch(task: Task, sizes: Sizes, got: dict[str, NDArray[Any]], oracle: Oracle) -> Mismatch | None:
+    """Compare every output in full; None when all elements of all outputs are within their bounds."""
+    for name, values in got.items():
+        limit = bound(task, values.dtype.name, sizes)
+        expected, magnitude = oracle.expected[name], oracle.magnitude.get(name)
+        found = helper.compare(values, expected, magnitude, limit.factor, limit.floor)
+        if found.count:
+            where = np.unravel_index(found.first, values.shape)
+            scale = abs(float((expected if magnitude is None else magnitude).flat[found.first]))
+            return Mismatch(
+                output=name,
+                index=tuple(int(i) for i in where),
+                got=values.flat[found.first].item(),
+                expected=expected.flat[found.first].item(),
+                bound=limit.factor * scale + limit.floor,
+                count=found.count,
+            )
+    return None

@@ -1,0 +1,20 @@
+"""Rejected: how a stage of a grade ends it early, with an outcome, the property that failed, and what may be shown."""
+
+from typing import Any
+
+from bench.judge.schemas import Outcome
+
+
+class Rejected(Exception):  # noqa: N818 - a verdict on a submission, not an error of the judge
+    """A submission's grade is settled before it is credited.
+
+    `property` names what failed (build, values, memory, ...); `detail` may show values and is
+    disclosed on `/score` only; `log` is output of the build or the run.
+    """
+
+    def __init__(self, outcome: Outcome, property: str, detail: dict[str, Any] | None = None, log: str = "") -> None:
+        super().__init__(f"{outcome}: {property}")
+        self.outcome = outcome
+        self.property = property
+        self.detail = detail or {}
+        self.log = log

@@ -1,0 +1,44 @@
+"""Waits, after the agents have ended, until no judge has a submit in flight."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from cluster.job.ranks import RankHealth, RankState
+
+PAUSE_S = 0.2
+
+
+@dataclass(frozen=True)
+class Drained:
+    """What a drain left: submits still in flight, by rank, and how long it took. A lost rank has none."""
+
+    left: dict[int, int]
+    seconds: float
+
+    @property
+    def complete(self) -> bool:
+        return not self.left
+
+
+def drain(
+    health: Callable[[], Sequence[RankHealth]], pause: Callable[[float], None], limit_s: float
+) -> Drained:
+    """Ask the ranks until their in-flight submits are graded, for at most `limit_s` seconds."""
+    start = time.monotonic()
+    while True:
+        left = busy(health())
+        waited = time.monotonic() - start
+        if not left or waited >= limit_s:
+            return Drained(left, waited)
+        pause(PAUSE_S)
+
+
+def busy(healths: Sequence[RankHealth]) -> dict[int, int]:
+    """Rank → submits in flight; a rank that restarts counts as one, because it may hold some."""
+    found = {}
+    for health in healths:
+        waiting = health.inflight_submits or int(health.state is RankState.STARTING)
+        if waiting and health.state is not RankState.LOST:
+            found[health.rank] = waiting
+    return found

@@ -1,0 +1,91 @@
+"""What each role of a job is told and how it is started: pure functions of the plan."""
+
+import sys
+
+from agent.config import AgentConfig
+from bench.config import JudgeConfig
+from bench.measure.cores import CorePlan, plan_cores
+from cluster.job.allocation import Host, JudgeSlot, Plan
+from cluster.job.launchers import Role, Step
+from cluster.job.layout import RunLayout, checkout
+from cluster.study.wave import Wave
+
+
+def core_plan(slot: JudgeSlot) -> CorePlan:
+    """Which cores of its machine a judge slot times on, clocks on, and leaves to the rest."""
+    return plan_cores(slot.host.cpus, slot.seat, slot.seats)
+
+
+def agent_cpus(host: Host, plan: Plan) -> tuple[int, ...]:
+    """CPUs for agents on a host: what the judges of the same machine leave to others."""
+    leftover = [set(core_plan(slot).others) for slot in plan.judges if slot.host == host]
+    return tuple(sorted(set(host.cpus).intersection(*leftover))) or host.cpus
+
+
+def judge_config(layout: RunLayout, wave: Wave, plan: Plan, slot: JudgeSlot) -> JudgeConfig:
+    """What one rank is told."""
+    settings, cores = wave.settings, core_plan(slot)
+    return JudgeConfig(
+        rank=slot.rank,
+        ranks=len(plan.judges),
+        run_id=layout.job_id,
+        router_host=slot.host.name,
+        router_port=slot.router_port,
+        judge_port=slot.judge_port,
+        shard=layout.shard(slot.rank),
+        log_dir=layout.judge,
+        shared_dir=layout.shared,
+        cache_dir=checkout() / settings.cache_dir,
+        secret_file=layout.secret,
+        setups=wave.records,
+        input_mode=settings.judge_input_mode,
+        final_protocol=settings.final_protocol,
+        preview_protocol=settings.preview_protocol,
+        allow_sandbox=settings.sandbox_allow,
+        timing_cores=cores.timing,
+        clock_core=cores.clock,
+    )
+
+
+def agent_config(layout: RunLayout, wave: Wave, plan: Plan, node: int) -> AgentConfig:
+    """What the driver of one agent node is told."""
+    settings = wave.settings
+    scripted = [setup for setup in wave.setups if setup.settings.agent_script]
+    return AgentConfig(
+        node=node,
+        nodes=len(plan.agents),
+        run_dir=layout.agent_node(node),
+        shared_dir=layout.shared,
+        folders_file=layout.agent_folders,
+        problems_file=layout.problems,
+        judge_urls=tuple(plan.urls),
+        secret_file=layout.secret,
+        setups=wave.records,
+        harness_options={setup.name: {"plan": str(layout.script(setup.name))} for setup in scripted},
+        workers=settings.agents_per_node,
+        timeout_s=settings.agent_timeout_seconds,
+        max_tokens=settings.agent_max_tokens,
+        crash_attempts=settings.agent_crash_attempts,
+        start_stagger_s=settings.agent_start_stagger_seconds,
+        cpus=agent_cpus(plan.agents[node], plan),
+        failover=settings.agent_failover,
+    )
+
+
+def judge_step(layout: RunLayout, slot: JudgeSlot) -> Step:
+    """Router, judge and measuring process of one rank; the measuring process pins itself to its own cores."""
+    argv = _kcourt("serve", "--config", str(layout.judge_config(slot.rank)))
+    cpus = core_plan(slot).others
+    return Step(f"judge-{slot.rank}", Role.JUDGE, argv, slot.host, layout.judge_log(slot.rank), cpus)
+
+
+def agent_step(layout: RunLayout, plan: Plan, node: int) -> Step:
+    """The driver of one agent node."""
+    argv = _kcourt("agent", "run", "--config", str(layout.agent_config(node)))
+    host = plan.agents[node]
+    return Step(f"agent-{node}", Role.AGENT, argv, host, layout.agent_log(node), agent_cpus(host, plan))
+
+
+def _kcourt(*arguments: str) -> tuple[str, ...]:
+    """This installation's own command, whatever PATH or the working directory hold."""
+    return (sys.executable, "-P", "-c", "from bench.cli import main; main()", *arguments)

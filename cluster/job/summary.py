@@ -1,0 +1,168 @@
+"""What a job came to: every planned (setup, kernel, slot) as delivered, owed or under review, and why."""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+from bench.errors import ExitCode
+from bench.judge.schemas import End, Outcome, Problem
+from bench.reports.html import job_report
+from bench.results.queries import Verdict, counts, verdicts
+from cluster.job.collect import launched, read_episode
+from cluster.job.layout import RunLayout, write_json, write_private
+from cluster.job.supervise import Cause, end_records
+from cluster.study.problems import read_problems
+
+
+class Standing(StrEnum):
+    """What a planned item counts as; `unmerged`: its grades are safe but not in results.db yet."""
+
+    DELIVERED = "delivered"
+    OWED = "owed"
+    REVIEW = "review"
+    UNMERGED = "unmerged"
+
+
+class OwedClass(StrEnum):
+    """Who is to blame for an owed item, which decides the budget of its rerun."""
+
+    BUDGET = "budget"
+    INFRA = "infra"
+
+
+@dataclass(frozen=True)
+class Item:
+    """One planned (setup, kernel, slot) and what it counts as; `owed` and `why` unless delivered."""
+
+    setup: str
+    kernel: str
+    slot: int
+    standing: Standing
+    outcome: Outcome | None = None
+    end: End | None = None
+    owed: OwedClass | None = None
+    why: str | None = None
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How the job itself ended; `seconds` from its plan to its report."""
+
+    cause: Cause
+    reason: str
+    exit_code: ExitCode
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The content of `summary.json`."""
+
+    job_id: str
+    ending: Ending
+    items: tuple[Item, ...]
+    grades: dict[str, int]
+    ranks: dict[str, int]
+    steps: list[dict[str, object]]
+
+    def count(self, standing: Standing) -> int:
+        return sum(item.standing is standing for item in self.items)
+
+    def document(self) -> dict[str, Any]:
+        """The summary as JSON-able values."""
+        setups = list(dict.fromkeys(item.setup for item in self.items))
+        return {
+            "job_id": self.job_id,
+            "exit_code": int(self.ending.exit_code),
+            "exit": self.ending.exit_code.name.lower(),
+            "cause": self.ending.cause,
+            "reason": self.ending.reason,
+            "seconds": self.ending.seconds,
+            "planned": len(self.items),
+            **{standing.value: self.count(standing) for standing in Standing},
+            "setups": {
+                setup: _tally([item for item in self.items if item.setup == setup]) for setup in setups
+            },
+            "grades": self.grades,
+            "ranks": self.ranks,
+            "steps": self.steps,
+            "items": [asdict(item) for item in self.items],
+        }
+
+
+def _tally(items: Sequence[Item]) -> dict[str, Any]:
+    """Counts of one setup: its standings, outcomes and owed classes."""
+    return {
+        "planned": len(items),
+        **{standing.value: sum(item.standing is standing for item in items) for standing in Standing},
+        "outcomes": dict(Counter(item.outcome for item in items if item.outcome)),
+        "owed_by_class": dict(Counter(item.owed for item in items if item.owed)),
+    }
+
+
+def account(problem: Problem, verdict: Verdict | None, end: End | None) -> Item:
+    """What a planned problem counts as, by the grade that answers it and the end of its episode."""
+
+    def item(standing: Standing, owed: OwedClass | None = None, why: str | None = None) -> Item:
+        outcome = verdict.outcome if verdict else None
+        return Item(problem.setup, problem.kernel, problem.slot, standing, outcome, end, owed, why)
+
+    if verdict is None:
+        blame = OwedClass.BUDGET if end in BUDGET_ENDS else OwedClass.INFRA
+        ended = f"the episode ended by '{end}' without a submit" if end else "no record of an episode"
+        return item(Standing.OWED, blame, ended)
+    if verdict.outcome is Outcome.JUDGE_FAULT:
+        return item(Standing.OWED, OwedClass.INFRA, "the judge failed at the submit")
+    if verdict.suspect:
+        return item(Standing.REVIEW, why=verdict.suspect)
+    return item(Standing.DELIVERED)
+
+
+BUDGET_ENDS = frozenset({End.TIME, End.TOKENS, End.CONTEXT})
+
+
+def conclude(layout: RunLayout, ending: Ending) -> Summary:
+    """Account for every planned problem, and write `summary.json` and, after a merge, `report.html`."""
+    merged = layout.results.exists() and not layout.merge_failed.exists()
+    counted = counts(layout.results) if merged else None
+    summary = Summary(
+        job_id=layout.job_id,
+        ending=ending,
+        items=_items(layout, merged),
+        grades=dict(counted.kinds) if counted else {},
+        ranks=dict(counted.ranks) if counted else {},
+        steps=end_records(layout),
+    )
+    write_json(layout.summary, summary.document())
+    if merged:
+        write_private(layout.report, job_report(layout.results, summary.document()))
+    return summary
+
+
+def _items(layout: RunLayout, merged: bool) -> tuple[Item, ...]:
+    problems = read_problems(layout.problems)
+    if layout.merge_failed.exists():
+        return tuple(
+            Item(p.setup, p.kernel, p.slot, Standing.UNMERGED, why="the merge failed") for p in problems
+        )
+    answers = {(v.setup, v.kernel, v.slot): v for v in verdicts(layout.results)} if merged else {}
+    records = [read_episode(path) for path in layout.episode_records()]
+    ends = {(record.setup, record.kernel, record.slot): record.end for record in records}
+    keys = [(problem, (problem.setup, problem.kernel, problem.slot)) for problem in problems]
+    return tuple(account(problem, answers.get(key), ends.get(key)) for problem, key in keys)
+
+
+def recollected(layout: RunLayout) -> Ending:
+    """The ending of a run whose merge was done again: as it was, without the merge's failure.
+
+    Raises:
+        ConfigError: the folder holds no run.
+    """
+    launched(layout)
+    if not layout.summary.exists():
+        return Ending(Cause.SERVICE_LOST, "the job died before its summary", ExitCode.SERVICE_LOST, 0.0)
+    before = json.loads(layout.summary.read_text(encoding="utf-8"))
+    return Ending(Cause(before["cause"]), before["reason"], ExitCode.OK, before["seconds"])

@@ -1,0 +1,118 @@
+"""Problems: made from kernels or read back from a problems file; and the start material of each kernel."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from bench.errors import ConfigError, TaskError, UsageError
+from bench.judge.schemas import Language, Problem
+from bench.task import Task, find_task, select
+from cluster.study.settings import JobSettings
+
+
+def problems_of(settings: JobSettings) -> list[Problem]:
+    """The problems of one setup: its PROBLEMS_FILE, else one of slot 0 for each of its KERNELS.
+
+    Raises:
+        ConfigError: a line is no problem of this setup, or its kernel is unknown or not in its language.
+    """
+    if settings.problems_file:
+        found = read_problems(settings.problems_file)
+    else:
+        found = [make_problem(settings, task) for task in _selected(settings)]
+    where = settings.problems_file or f"KERNELS of setup '{settings.setup}'"
+    for problem in found:
+        _check(problem, settings.setup, where)
+    return found
+
+
+def _selected(settings: JobSettings) -> list[Task]:
+    try:
+        return select(settings.kernels)
+    except UsageError as error:
+        raise ConfigError(f"KERNELS of setup '{settings.setup}': {error}") from error
+
+
+def make_problem(settings: JobSettings, task: Task, slot: int = 0) -> Problem:
+    """One kernel in one repeat slot of the setup."""
+    return Problem(
+        setup=settings.setup,
+        kernel=task.name,
+        slot=slot,
+        language=settings.language,
+        start=settings.agent_start,
+        text=task.manifest.summary,
+    )
+
+
+def _check(problem: Problem, setup: str, where: Path | str) -> None:
+    """Refuse a problem that its setup or its kernel cannot have."""
+    if problem.setup != setup:
+        raise ConfigError(
+            f"{where}: names setup '{problem.setup}', the env file is of '{setup}'; render it again"
+        )
+    try:
+        task = find_task(problem.kernel)
+    except TaskError:
+        raise
+    except UsageError as error:
+        raise ConfigError(f"{where}: {error}") from error
+    if problem.language not in task.manifest.languages:
+        known = ", ".join(task.manifest.languages)
+        raise ConfigError(
+            f"{where}: kernel '{task.name}' is not written in {problem.language}; it has {known}"
+        )
+
+
+def read_problems(path: Path) -> list[Problem]:
+    """Raises ConfigError naming the file, the line and the first wrong key."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror}); render the setup again") from error
+    return [_problem(path, number, line) for number, line in enumerate(lines, start=1) if line.strip()]
+
+
+def _problem(path: Path, number: int, line: str) -> Problem:
+    try:
+        return Problem.model_validate_json(line)
+    except ValidationError as error:
+        fault = error.errors(include_url=False)[0]
+        key = ".".join(str(part) for part in fault["loc"])
+        known = ", ".join(Problem.model_fields)
+        raise ConfigError(
+            f"{path}:{number}: {key or 'line'}: {fault['msg']}; a problem has the keys {known}"
+        ) from error
+
+
+def render_problems(problems: Iterable[Problem]) -> str:
+    """Text of a problems file, one JSON object a line."""
+    return "".join(problem.model_dump_json() + "\n" for problem in problems)
+
+
+def start_material(task: Task, start: str) -> dict[str, bytes]:
+    """File name → content of what an agent starts from; controls are never among them."""
+    chosen: list[Path] = []
+    if start in ("numpy", "c"):
+        chosen.append(task.reference)
+    if start == "c":
+        chosen += [path for path in task.baselines if path.suffix == Language.C.suffix]
+    return {path.name: path.read_bytes() for path in chosen}
+
+
+def same_start(problems: Sequence[Problem]) -> dict[str, Problem]:
+    """Kernel → a problem of it.
+
+    Raises:
+        ConfigError: two setups of one job give one kernel different start material, which they would share.
+    """
+    first: dict[str, Problem] = {}
+    for problem in problems:
+        known = first.setdefault(problem.kernel, problem)
+        if known.start != problem.start:
+            raise ConfigError(
+                f"'{problem.kernel}' starts from {known.start} in setup '{known.setup}' and from {problem.start} "
+                f"in '{problem.setup}'; setups of one job share start material, so run them as two jobs"
+            )
+    return first

@@ -1,0 +1,96 @@
+"""A wave: the setups that one job serves, read from their env files and checked against each other."""
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+
+from bench.errors import ConfigError
+from bench.judge.schemas import Problem, SetupRecord
+from cluster.study.problems import problems_of, same_start
+from cluster.study.settings import JobSettings, read_settings
+
+
+@dataclass(frozen=True)
+class SetupPlan:
+    """One setup of the job: its env file, what the file says, and its problems."""
+
+    env: Path
+    settings: JobSettings
+    problems: tuple[Problem, ...]
+
+    @property
+    def name(self) -> str:
+        return self.settings.setup
+
+
+@dataclass(frozen=True)
+class Wave:
+    """All setups of one job. `settings` is one of theirs; use it for what they share."""
+
+    setups: tuple[SetupPlan, ...]
+
+    @property
+    def settings(self) -> JobSettings:
+        return self.setups[0].settings
+
+    @property
+    def problems(self) -> list[Problem]:
+        """All problems; a problem's place in this list is its global index."""
+        return [problem for setup in self.setups for problem in setup.problems]
+
+    @property
+    def records(self) -> dict[str, SetupRecord]:
+        """Setup name → identity."""
+        return {setup.name: setup.settings.record for setup in self.setups}
+
+
+def read_wave(envs: Sequence[Path], overrides: Mapping[str, str] = {}) -> Wave:
+    """Read the env files of one job.
+
+    Raises:
+        ConfigError: a file is wrong, two files disagree on a key of the job, or a setup is given twice.
+    """
+    plans = []
+    for env in envs:
+        settings = read_settings(env, overrides)
+        _known_harness(env, settings)
+        plans.append(SetupPlan(env, settings, tuple(problems_of(settings))))
+    for other in plans[1:]:
+        _agree(plans[0], other)
+    _once(plans)
+    wave = Wave(tuple(plans))
+    same_start(wave.problems)
+    return wave
+
+
+def _known_harness(env: Path, settings: JobSettings) -> None:
+    known = sorted(entry.name for entry in entry_points(group="kernelcourt.harnesses"))
+    if settings.harness not in known:
+        near = difflib.get_close_matches(settings.harness, known, n=1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise ConfigError(
+            f"{env}: HARNESS: '{settings.harness}' is not installed, these are: {', '.join(known)}{hint}"
+        )
+
+
+def _agree(first: SetupPlan, other: SetupPlan) -> None:
+    """One job has one answer to each key of the job."""
+    theirs = other.settings.job_values
+    for key, value in first.settings.job_values.items():
+        if theirs[key] != value:
+            raise ConfigError(
+                f"{other.env}: {key} is {theirs[key]}, and {value} in {first.env}; "
+                "the setups of one job share it, so make them equal or run two jobs"
+            )
+
+
+def _once(plans: Sequence[SetupPlan]) -> None:
+    seen: dict[str, Path] = {}
+    for plan in plans:
+        if plan.name in seen:
+            raise ConfigError(
+                f"{plan.env}: setup '{plan.name}' is also that of {seen[plan.name]}; give each one name"
+            )
+        seen[plan.name] = plan.env

@@ -1,0 +1,216 @@
+"""Writes docs/reference/ from the code: `python docs/generate.py`, or `--check` to name pages that are stale."""
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import typer
+from pydantic import BaseModel
+
+from agent.config import AgentConfig
+from bench import cli
+from bench.config import JudgeConfig
+from bench.errors import ExitCode
+from bench.judge import schemas
+from cluster.study.settings import reference_rows
+
+FOLDER = Path(__file__).parent / "reference"
+NOTE = "<!-- Written by `make docs` from the code; edit the code instead. -->\n"
+
+EXIT_MEANINGS = {
+    ExitCode.OK: "It worked. A grade was made, whatever its outcome.",
+    ExitCode.FAILED: "It did not work; the message says why.",
+    ExitCode.USAGE: "The command line, or a file that it names, is wrong.",
+    ExitCode.JUDGE_FAULT: "The judge failed at its own work. No submission is to blame.",
+    ExitCode.CONFIGURATION: "A setting is wrong: the message names the file and the key.",
+    ExitCode.NEVER_READY: "A service of the job never became ready.",
+    ExitCode.SERVICE_LOST: "A service was lost and could not be replaced; the job was torn down.",
+    ExitCode.STALLED: "No episode and no grade ended for too long; the job was torn down.",
+    ExitCode.DEGRADED: "A rank was lost; the rest finished and was merged.",
+    ExitCode.MERGE_FAILED: "A database is damaged or the merge failed. The grades in the shards are safe.",
+    ExitCode.WALL_CLOCK: "The allocation's time ran out; what there was is merged.",
+    ExitCode.CANCELLED: "The operator stopped it.",
+}
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    """A Markdown table; bars and line ends in cells are made harmless."""
+    lines = [
+        [str(cell).replace("|", "\\|").replace("\n", " ") for cell in row] for row in [list(head), *rows]
+    ]
+    body = [f"| {' | '.join(line)} |" for line in lines]
+    return "\n".join([body[0], "|" + "---|" * len(lines[0]), *body[1:]]) + "\n"
+
+
+def code(value: object) -> str:
+    return f"`{value}`" if value not in (None, "") else ""
+
+
+# Commands
+
+
+def leaves(command: Any, path: str, parent: Any = None) -> Iterator[tuple[str, Any, Any]]:
+    """Every command below one, groups included, as (path, command, its context)."""
+    context = command.context_class(command, info_name=path.rpartition(" ")[2], parent=parent)
+    yield path, command, context
+    for name, below in getattr(command, "commands", {}).items():
+        yield from leaves(below, f"{path} {name}", context)
+
+
+def every_command() -> Iterator[tuple[str, Any, Any]]:
+    for name, entry in cli.commands().items():
+        if entry.dist is None or entry.dist.name == "kernelcourt":
+            yield from leaves(typer.main.get_command(entry.load()), f"kcourt {name}")
+
+
+def help_text(text: str) -> str:
+    """A command's help as Markdown: a block that is not to be wrapped (`\\b`) becomes code."""
+    blocks = []
+    for block in (text or "").replace("\f", "").split("\n\n"):
+        first, _, rest = block.partition("\n")
+        blocks.append(f"```text\n{rest}\n```" if first.strip() == "\b" else block)
+    return "\n\n".join(blocks)
+
+
+def parameter_row(parameter: Any) -> tuple[str, str, str]:
+    if parameter.param_type_name == "argument":
+        return code(parameter.name.upper()), default_text(parameter), parameter.help or ""
+    names = ", ".join(code(name) for name in [*parameter.opts, *parameter.secondary_opts])
+    return names, default_text(parameter), parameter.help or ""
+
+
+def default_text(parameter: Any) -> str:
+    value = parameter.default() if callable(parameter.default) else parameter.default
+    if parameter.required:
+        return "required"
+    return "" if value is None or value is False or value == () else code(getattr(value, "value", value))
+
+
+def command_section(path: str, command: Any, context: Any) -> str:
+    parts = [f"## {path}\n", help_text(command.help)]
+    if command.epilog:
+        parts.append(help_text(command.epilog))
+    usage = " ".join(command.collect_usage_pieces(context))
+    parts.append(f"```text\n{path} {usage}\n```")
+    rows = [parameter_row(parameter) for parameter in command.params if parameter.name != "help"]
+    if rows:
+        parts.append(table(["Argument or option", "Default", "Meaning"], rows))
+    return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+def cli_page() -> str:
+    listing = table(
+        ["Command", "What it does"],
+        [(code(f"kcourt {name}"), cli.summary(entry)) for name, entry in cli.commands().items()],
+    )
+    sections = "\n".join(command_section(*found) for found in every_command())
+    return f"# Commands\n\n{listing}\n{sections}"
+
+
+# Models
+
+
+def type_text(schema: dict[str, Any], definitions: dict[str, Any]) -> str:
+    """A JSON schema's type in words."""
+    if "$ref" in schema:
+        name = schema["$ref"].rpartition("/")[2]
+        target = definitions[name]
+        return " or ".join(code(word) for word in target["enum"]) if "enum" in target else name
+    if "anyOf" in schema:
+        return " or ".join(type_text(choice, definitions) for choice in schema["anyOf"])
+    if schema.get("format") == "path":
+        return "path"
+    limits = [
+        f"{sign} {schema[key]}" for key, sign in (("minimum", ">="), ("maximum", "<=")) if key in schema
+    ]
+    word = str(schema.get("type", "any"))
+    if word == "array" and "items" in schema:
+        word = f"list of {type_text(schema['items'], definitions)}"
+    return f"{word} ({', '.join(limits)})" if limits else word
+
+
+def field_rows(model: type[BaseModel]) -> Iterator[tuple[str, str, str, str]]:
+    """Name, type, default and meaning of each field of a model."""
+    schema = model.model_json_schema()
+    needed = set(schema.get("required", ()))
+    for name, field in schema["properties"].items():
+        default = (
+            "required"
+            if name in needed
+            else code("null" if field.get("default") is None else field["default"])
+        )
+        yield code(name), type_text(field, schema.get("$defs", {})), default, field.get("description", "")
+
+
+def config_page(title: str, model: type[BaseModel], how: str) -> str:
+    return f"# {title}\n\n{how}\n\n{table(['Key', 'Type', 'Default', 'Meaning'], field_rows(model))}"
+
+
+def judge_page() -> str:
+    how = "One JSON file configures one judge rank: `kcourt serve --config judge.json`. An unknown key is an error."
+    return config_page("Judge configuration", JudgeConfig, how)
+
+
+def agent_page() -> str:
+    how = "One JSON file configures the agent driver of one node: `kcourt agent run --config agent.json`."
+    return config_page("Agent configuration", AgentConfig, how)
+
+
+def settings_page() -> str:
+    rows = reference_rows()
+    how = (
+        "A setup's env file holds one `KEY=value` a line. It is parsed, never sourced. An unknown key is an error "
+        "that names the nearest known one. Keys of role `setup` may differ between the setups of one job."
+    )
+    parts = [f"# Settings of a job\n\n{how}\n"]
+    for role in dict.fromkeys(row.role for row in rows):
+        cells = [
+            (
+                code(row.key),
+                f"{row.type} ({row.unit})" if row.unit else row.type,
+                default_cell(row.default),
+                row.meaning,
+            )
+            for row in rows
+            if row.role == role
+        ]
+        parts.append(f"## {role}\n\n{table(['Key', 'Type', 'Default', 'Meaning'], cells)}")
+    return "\n".join(parts)
+
+
+def default_cell(default: str) -> str:
+    return default if default == "required" else code(default)
+
+
+def exit_page() -> str:
+    rows = [(code(int(member)), code(member.name.lower()), EXIT_MEANINGS[member]) for member in ExitCode]
+    how = "`kcourt` and a job end with one of these. With `--json`, an error's name is its `code`."
+    return f"# Exit codes\n\n{how}\n\n{table(['Code', 'Name', 'Meaning'], rows)}"
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "cli": cli_page,
+    "settings": settings_page,
+    "judge-config": judge_page,
+    "agent-config": agent_page,
+    "exit-codes": exit_page,
+}
+
+
+def main(arguments: list[str]) -> int:
+    """Write the pages, or with `--check` compare them; 1 when one is stale."""
+    stale = []
+    for name, make in PAGES.items():
+        path, text = FOLDER / f"{name}.md", NOTE + make()
+        if path.is_file() and path.read_text(encoding="utf-8") == text:
+            continue
+        stale.append(path.name)
+        if "--check" not in arguments:
+            path.write_text(text, encoding="utf-8")
+    print(f"{'stale' if '--check' in arguments else 'written'}: {', '.join(stale) or 'none'}")
+    return int(bool(stale) and "--check" in arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,189 @@
+"""The documents say what is so: links resolve, references are current, commands exist, the tutorial runs."""
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import stamina
+import typer
+
+from bench import cli
+from bench.judge.client import JudgeClient, JudgeRefused
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("*/README.md")])
+TUTORIAL = ROOT / "docs" / "tutorial-first-kernel.md"
+FENCE = re.compile(r"^```(?P<info>[^\n]*)\n(?P<body>.*?)^```$", flags=re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"(?<!!)\[[^\]]+\]\((?P<target>[^)\s]+)\)")
+GROUPS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["entry-points"]
+
+
+def page_id(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+def prose(page: Path) -> str:
+    """A page without its code blocks."""
+    return FENCE.sub("", page.read_text(encoding="utf-8"))
+
+
+def anchors(page: Path) -> set[str]:
+    """Anchors of a page's headings, as Markdown renderers make them."""
+    heads = re.findall(r"^#+ (.+)$", prose(page), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_links_resolve(page: Path) -> None:
+    broken = []
+    for match in LINK.finditer(prose(page)):
+        path, _, anchor = match["target"].partition("#")
+        if "://" in path:
+            continue
+        target = (page.parent / path).resolve() if path else page
+        if not target.exists() or (anchor and anchor not in anchors(target)):
+            broken.append(match["target"])
+    assert broken == []
+
+
+def test_each_page_of_docs_is_in_the_index() -> None:
+    index = ROOT / "docs" / "index.md"
+    linked = {
+        (index.parent / match["target"].partition("#")[0]).resolve() for match in LINK.finditer(prose(index))
+    }
+    assert [
+        page_id(page) for page in PAGES if page.is_relative_to(index.parent) and page not in {*linked, index}
+    ] == []
+
+
+def test_the_reference_is_what_the_code_says() -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "docs" / "generate.py", "--check"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, f"{done.stdout}{done.stderr}\nrun `make docs`"
+
+
+def tree(command: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Every command below one, itself included, by its path."""
+    yield path, command
+    for name, below in getattr(command, "commands", {}).items():
+        yield from tree(below, (*path, name))
+
+
+def all_commands() -> dict[tuple[str, ...], Any]:
+    apps = {name: cli.commands()[name].load() for name in GROUPS["kernelcourt.commands"]}
+    return dict(found for name, app in apps.items() for found in tree(typer.main.get_command(app), (name,)))
+
+
+def test_every_command_has_an_example_and_json() -> None:
+    lacking = []
+    for path, command in all_commands().items():
+        if hasattr(command, "commands"):
+            continue
+        if f"kcourt {' '.join(path)}" not in f"{command.help} {command.epilog}":
+            lacking.append(f"{path}: no example in its help")
+        if not any("--json" in parameter.opts for parameter in command.params):
+            lacking.append(f"{path}: no --json")
+        lacking += [
+            f"{path}: {parameter.name} has no help"
+            for parameter in command.params
+            if not (parameter.help or "").strip()
+        ]
+    assert lacking == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_commands_and_targets_that_a_page_names_exist(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    code = "\n".join(
+        [*(match["body"] for match in FENCE.finditer(text)), *re.findall(r"`([^`\n]+)`", prose(page))]
+    )
+    known = {path for path in all_commands()} | {()}
+    unknown = []
+    for words in re.findall(r"(?:^|[|&;(]\s*)kcourt((?: [a-z][a-z-]*)+)", code, flags=re.MULTILINE):
+        path = tuple(words.split())[:2]
+        if path not in known and not (
+            path[:1] in known and not hasattr(all_commands()[path[:1]], "commands")
+        ):
+            unknown.append(f"kcourt{words}")
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for target in re.findall(r"(?:^|`)make ([a-z]+)", code, flags=re.MULTILINE):
+        if not re.search(rf"^{target}:", makefile, flags=re.MULTILINE):
+            unknown.append(f"make {target}")
+    assert unknown == []
+
+
+def test_the_readme_is_short_and_names_the_two_commands() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) < 150
+    assert "make demo" in text and "make test" in text
+
+
+def free_pair() -> int:
+    """A port that is free together with the one after it: a router and its judge."""
+    while True:
+        with socket.socket() as first, socket.socket() as second:
+            first.bind(("127.0.0.1", 0))
+            port = int(first.getsockname()[1])
+            with contextlib.suppress(OSError):
+                second.bind(("127.0.0.1", port + 1))
+                return port
+
+
+@contextlib.contextmanager
+def judge(command: str, port: int, folder: Path, environment: dict[str, str]) -> Iterator[None]:
+    """The tutorial's judge, healthy, until the block ends; then it is stopped as Ctrl-C would."""
+    with (folder / "serve.log").open("wb") as log:
+        server = subprocess.Popen(command.split(), cwd=folder, env=environment, stdout=log, stderr=log)
+    try:
+        with JudgeClient(f"http://127.0.0.1:{port}", timeout_s=5) as client:
+            waiting = stamina.retry_context(
+                on=(JudgeRefused, AssertionError), attempts=None, timeout=90, wait_max=0.5
+            )
+            for attempt in waiting:
+                with attempt:
+                    assert client.health().status == "ok", (folder / "serve.log").read_text()
+        yield
+    finally:
+        server.send_signal(signal.SIGINT)
+        server.wait(30)
+
+
+@pytest.mark.timing
+def test_the_tutorial_runs(tmp_path: Path) -> None:
+    if missing := [program for program in ("bash", "curl", "gcc", "g++") if shutil.which(program) is None]:
+        pytest.skip(
+            f"the tutorial needs {', '.join(missing)}; on Debian: apt-get install {' '.join(missing)}"
+        )
+    port = free_pair()
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    text = TUTORIAL.read_text(encoding="utf-8").replace("8800", str(port))
+    steps = [
+        (match["info"], match["body"]) for match in FENCE.finditer(text) if match["info"].startswith("sh")
+    ]
+    serve = next(body for info, body in steps if info == "sh serve")
+    script = "".join(body for info, body in steps if info == "sh")
+    with judge(serve, port, tmp_path, environment):
+        done = subprocess.run(
+            ["bash", "-c", f"set -euo pipefail\n{script}"],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=280,
+        )
+    assert done.returncode == 0, done.stdout + done.stderr
+    grades = re.findall(r"\b(solved|wrong)\b", done.stdout)
+    assert "solved" in grades and "wrong" in grades, done.stdout
+    assert json.loads((tmp_path / "answer.json").read_text())["outcome"] == "solved"
