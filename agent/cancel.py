@@ -8,7 +8,7 @@ STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class CancelRequested(BaseException):
-    """Raised by the signal handler inside `Cancel.interrupting`; a library's `except Exception` lets it pass."""
+    """Raised by the signal handler inside `Cancel.interrupting`; `except Exception` lets it pass."""
 
 
 class Cancel:

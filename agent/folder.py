@@ -23,6 +23,9 @@ def fresh_folder(shared: Path, material: Path, folders_file: Path, label: str, a
     """
     number, folder = _claim(shared)
     shutil.copytree(material, folder, dirs_exist_ok=True)
+    for path in (folder, *folder.rglob("*")):
+        # Material is staged read-only; the copy is the agent's own.
+        path.chmod(path.stat().st_mode | stat.S_IWUSR)
     append_json(folders_file, {"n": number, "label": label, "attempt": attempt, "path": str(folder)})
     return folder
 

@@ -1,6 +1,7 @@
 """What an agent used: tokens by kind, turns, tool calls, dollars; "not reported" is never zero."""
 
 from dataclasses import dataclass, fields
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -16,7 +17,9 @@ class Usage:
     api_s: float | None = None
 
     def __add__(self, other: "Usage") -> "Usage":
-        return Usage(**{f.name: _sum(getattr(self, f.name), getattr(other, f.name)) for f in fields(Usage)})
+        names = [field.name for field in fields(Usage)]
+        sums: dict[str, Any] = {name: _sum(getattr(self, name), getattr(other, name)) for name in names}
+        return Usage(**sums)
 
     @property
     def tokens(self) -> int:

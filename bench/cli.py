@@ -49,6 +49,13 @@ def summary(entry: EntryPoint) -> str:
         return source.readline().strip('" \n')
 
 
+def load_command(name: str) -> Any:
+    """Import a sub-command's module; its command, without the completion options that Typer adds to each."""
+    command = typer.main.get_command(commands()[name].load())
+    command.params = [option for option in command.params if not (option.name or "").endswith("_completion")]
+    return command
+
+
 class Commands(TyperGroup):
     """The group of all sub-commands; imports one only when it is called."""
 
@@ -61,7 +68,7 @@ class Commands(TyperGroup):
             near = get_close_matches(cmd_name, commands(), n=1)
             hint = f"did you mean '{near[0]}'?" if near else f"commands: {', '.join(commands())}"
             raise UsageError(f"no command '{cmd_name}'; {hint}")
-        return typer.main.get_command(commands()[cmd_name].load())
+        return load_command(cmd_name)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Commands"):
@@ -99,7 +106,7 @@ def _wording(error: typer.TyperException) -> str:
     """A command line that does not parse, with where its help is."""
     context = getattr(error, "ctx", None)
     path = context.command_path if context else "kcourt"
-    return f"{error.format_message().rstrip('.')}; see `{path} --help`"
+    return f"{error.format_message().rstrip('.') or 'a command is missing'}; see `{path} --help`"
 
 
 def _missing_extra(error: ModuleNotFoundError) -> EnvironmentFault | None:

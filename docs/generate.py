@@ -1,18 +1,18 @@
-"""Writes docs/reference/ from the code: `python docs/generate.py`, or `--check` to name pages that are stale."""
+"""Writes docs/reference/ from the code; with `--check` it only names the pages that are stale."""
 
+import json
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-import typer
 from pydantic import BaseModel
 
 from agent.config import AgentConfig
 from bench import cli
 from bench.config import JudgeConfig
 from bench.errors import ExitCode
-from bench.judge import schemas
 from cluster.study.settings import reference_rows
 
 FOLDER = Path(__file__).parent / "reference"
@@ -50,34 +50,37 @@ def code(value: object) -> str:
 # Commands
 
 
-def leaves(command: Any, path: str, parent: Any = None) -> Iterator[tuple[str, Any, Any]]:
-    """Every command below one, groups included, as (path, command, its context)."""
-    context = command.context_class(command, info_name=path.rpartition(" ")[2], parent=parent)
-    yield path, command, context
+def leaves(command: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """Every command below one, groups included, by its path."""
+    yield path, command
     for name, below in getattr(command, "commands", {}).items():
-        yield from leaves(below, f"{path} {name}", context)
+        yield from leaves(below, f"{path} {name}")
 
 
-def every_command() -> Iterator[tuple[str, Any, Any]]:
+def every_command() -> Iterator[tuple[str, Any]]:
     for name, entry in cli.commands().items():
         if entry.dist is None or entry.dist.name == "kernelcourt":
-            yield from leaves(typer.main.get_command(entry.load()), f"kcourt {name}")
+            yield from leaves(cli.load_command(name), f"kcourt {name}")
 
 
 def help_text(text: str) -> str:
-    """A command's help as Markdown: a block that is not to be wrapped (`\\b`) becomes code."""
+    """A command's help as Markdown; a block that is not to be wrapped (`\\b`) and the example become code."""
     blocks = []
     for block in (text or "").replace("\f", "").split("\n\n"):
         first, _, rest = block.partition("\n")
-        blocks.append(f"```text\n{rest}\n```" if first.strip() == "\b" else block)
+        example = re.match(r"Examples?:\s*(kcourt .*)", block, flags=re.DOTALL)
+        if first.strip() == "\b":
+            blocks.append(f"```text\n{rest}\n```")
+        else:
+            blocks.append(f"Example:\n\n```text\n{example[1]}\n```" if example else block)
     return "\n\n".join(blocks)
 
 
-def parameter_row(parameter: Any) -> tuple[str, str, str]:
+def shown_name(parameter: Any) -> str:
+    """An argument's name in capitals, an option's spellings."""
     if parameter.param_type_name == "argument":
-        return code(parameter.name.upper()), default_text(parameter), parameter.help or ""
-    names = ", ".join(code(name) for name in [*parameter.opts, *parameter.secondary_opts])
-    return names, default_text(parameter), parameter.help or ""
+        return str(parameter.metavar or parameter.name.upper())
+    return ", ".join([*parameter.opts, *parameter.secondary_opts])
 
 
 def default_text(parameter: Any) -> str:
@@ -87,16 +90,27 @@ def default_text(parameter: Any) -> str:
     return "" if value is None or value is False or value == () else code(getattr(value, "value", value))
 
 
-def command_section(path: str, command: Any, context: Any) -> str:
-    parts = [f"## {path}\n", help_text(command.help)]
-    if command.epilog:
-        parts.append(help_text(command.epilog))
-    usage = " ".join(command.collect_usage_pieces(context))
-    parts.append(f"```text\n{path} {usage}\n```")
-    rows = [parameter_row(parameter) for parameter in command.params if parameter.name != "help"]
+def usage(path: str, command: Any) -> str:
+    below = ["COMMAND ..."] if hasattr(command, "commands") else []
+    arguments = [
+        shown_name(parameter) if parameter.required else f"[{shown_name(parameter)}]"
+        for parameter in command.params
+        if parameter.param_type_name == "argument"
+    ]
+    return " ".join([path, "[OPTIONS]", *arguments, *below])
+
+
+def command_section(path: str, command: Any) -> str:
+    parts = [f"## {path}", f"```text\n{usage(path, command)}\n```"]
+    parts += [help_text(command.help), help_text(command.epilog)]
+    rows = [
+        (code(shown_name(parameter)), default_text(parameter), parameter.help or "")
+        for parameter in command.params
+        if parameter.name != "help"
+    ]
     if rows:
         parts.append(table(["Argument or option", "Default", "Meaning"], rows))
-    return "\n\n".join(part.strip() for part in parts) + "\n"
+    return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
 
 
 def cli_page() -> str:
@@ -135,11 +149,7 @@ def field_rows(model: type[BaseModel]) -> Iterator[tuple[str, str, str, str]]:
     schema = model.model_json_schema()
     needed = set(schema.get("required", ()))
     for name, field in schema["properties"].items():
-        default = (
-            "required"
-            if name in needed
-            else code("null" if field.get("default") is None else field["default"])
-        )
+        default = "required" if name in needed else code(json.dumps(field.get("default")).strip('"'))
         yield code(name), type_text(field, schema.get("$defs", {})), default, field.get("description", "")
 
 
@@ -148,7 +158,7 @@ def config_page(title: str, model: type[BaseModel], how: str) -> str:
 
 
 def judge_page() -> str:
-    how = "One JSON file configures one judge rank: `kcourt serve --config judge.json`. An unknown key is an error."
+    how = "One JSON file configures one judge rank: `kcourt serve --config FILE`. Unknown keys are errors."
     return config_page("Judge configuration", JudgeConfig, how)
 
 
@@ -160,8 +170,8 @@ def agent_page() -> str:
 def settings_page() -> str:
     rows = reference_rows()
     how = (
-        "A setup's env file holds one `KEY=value` a line. It is parsed, never sourced. An unknown key is an error "
-        "that names the nearest known one. Keys of role `setup` may differ between the setups of one job."
+        "A setup's env file holds one `KEY=value` a line. It is parsed, never sourced. An unknown key is an "
+        "error that names the nearest known one. Keys of role `setup` may differ between the setups of a job."
     )
     parts = [f"# Settings of a job\n\n{how}\n"]
     for role in dict.fromkeys(row.role for row in rows):
@@ -208,7 +218,7 @@ def main(arguments: list[str]) -> int:
         stale.append(path.name)
         if "--check" not in arguments:
             path.write_text(text, encoding="utf-8")
-    print(f"{'stale' if '--check' in arguments else 'written'}: {', '.join(stale) or 'none'}")
+    sys.stdout.write(f"{'stale' if '--check' in arguments else 'written'}: {', '.join(stale) or 'none'}\n")
     return int(bool(stale) and "--check" in arguments)
 
 

@@ -40,6 +40,11 @@ SHELL = sorted(
 )
 # The agent runs in a container without the packages that grade.
 HEAVY = ("numpy", "scipy", "sqlalchemy", "fastapi", "uvicorn", "torch", "triton")
+# What an agent may know of the judge: how to ask it, and how to start processes.
+AGENT_TAKES = {
+    *("bench.errors", "bench.process", "bench.sandbox"),
+    *("bench.judge.client", "bench.judge.schemas"),
+}
 LEFTOVERS = {
     "unfinished work": re.compile(r"\b(TODO|FIXME|XXX|HACK)\b"),
     "a ticket's number": re.compile(r"\b(?:issue|ticket|pull request)s? #?\d+", re.IGNORECASE),
@@ -141,6 +146,26 @@ def test_the_agent_imports_without_what_grades() -> None:
     ]
     done = tool("python", "-c", f"{blocked}; import {', '.join(sorted(modules))}")
     assert done.returncode == 0, done.stderr
+
+
+def test_the_agent_takes_of_bench_only_what_asks_a_judge() -> None:
+    imported = {
+        name
+        for path in (ROOT / "agent").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for name in imports(node)
+        if name.startswith("bench")
+    }
+    assert {
+        name for name in imported if not any(f"{name}.".startswith(f"{ours}.") for ours in AGENT_TAKES)
+    } == set()
+
+
+def imports(node: ast.AST) -> list[str]:
+    """Dotted names that a statement imports."""
+    if isinstance(node, ast.ImportFrom):
+        return [f"{node.module}.{alias.name}" for alias in node.names]
+    return [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
 
 
 def test_every_command_and_harness_has_its_module() -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -71,6 +70,9 @@ def load_harness(name: str, options: Mapping[str, str]) -> Harness:
     Raises:
         ConfigError: no such harness, or it refuses the options.
     """
+    # Dear to import, and a client that plays a plan needs no registry.
+    from importlib.metadata import entry_points
+
     known = {point.name: point for point in entry_points(group=GROUP)}
     if name not in known:
         installed = ", ".join(sorted(known)) or "none"

@@ -3,7 +3,6 @@
 import json
 import sys
 from collections.abc import Mapping
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -68,6 +67,8 @@ class Scripted:
         if set(options) != {"plan"}:
             given = ", ".join(sorted(options)) or "none"
             raise ConfigError(f"harness scripted takes the option 'plan' (a JSON file) alone; given: {given}")
+        from importlib.metadata import version
+
         self.version = version("kernelcourt")
         self._plan = Path(options["plan"]).resolve()
         read_plan(self._plan)

@@ -1,4 +1,4 @@
-"""Wires the judge's tools: attaches rank, token, language, attempt and token count, never a model's choice."""
+"""Wires the judge's tools: attaches rank, token, language, attempt and tokens, never a model's choice."""
 
 import json
 import uuid

@@ -10,11 +10,11 @@ async def exited(child: "subprocess.Popen[bytes]") -> int:
     if child.poll() is not None:
         return child.returncode
     loop = asyncio.get_running_loop()
-    ended = loop.create_future()
+    ended = asyncio.Event()
     descriptor = os.pidfd_open(child.pid)
-    loop.add_reader(descriptor, lambda: ended.done() or ended.set_result(None))
+    loop.add_reader(descriptor, ended.set)
     try:
-        await ended
+        await ended.wait()
     finally:
         loop.remove_reader(descriptor)
         os.close(descriptor)

@@ -12,7 +12,7 @@ class Refused(Exception):  # noqa: N818 - an answer to a request, not a failure 
 
 
 def error_body(code: str, message: str, request_id: str) -> bytes:
-    """The one shape of every error answer, as ASCII JSON (a message may quote any text that a client sent)."""
+    """The one shape of every error answer; a message may quote any text that a client sent."""
     body = ErrorBody(error=ErrorDetail(code=code, message=_encodable(message), request_id=request_id))
     return body.model_dump_json().encode()
 
@@ -23,4 +23,6 @@ def _encodable(text: str) -> str:
 
 
 def too_large(limit_bytes: int) -> Refused:
-    return Refused(413, "body_too_large", f"a request body has at most {limit_bytes} bytes; send a smaller source")
+    return Refused(
+        413, "body_too_large", f"a request body has at most {limit_bytes} bytes; send a smaller source"
+    )

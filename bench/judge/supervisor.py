@@ -1,4 +1,4 @@
-"""Keeps the judge behind a router running: restarts it with growing pauses, and gives the rank up when that is spent."""
+"""Keeps the judge behind a router running: restarts it with growing pauses, at last gives the rank up."""
 
 import asyncio
 import contextlib
@@ -46,7 +46,7 @@ class JudgeState(StrEnum):
 
 
 class Supervisor:
-    """Owns the judge process: `run` until `stop`. `output` collects what the judge prints, crashes included."""
+    """Owns the judge process: `run` until `stop`; `output` collects what the judge prints."""
 
     def __init__(self, argv: Sequence[str], output: Path, policy: RestartPolicy = RestartPolicy()) -> None:
         self.state = JudgeState.RESTARTING
@@ -64,7 +64,7 @@ class Supervisor:
             pause_s = self._policy.pause(self.restarts, time.monotonic())
             if pause_s is None:
                 self.state = JudgeState.LOST
-                log.error("rank_lost", code=code, restarts=len(self.restarts), see=str(self._output))
+                log.error("rank_lost", code=code, see=str(self._output))
                 return
             self.restarts.append(time.monotonic())
             log.warning("judge_ended", code=code, restart_in_s=pause_s, see=str(self._output))

@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +11,8 @@ from sqlalchemy import Connection, func, select
 from bench.errors import ShardError
 from bench.results.database import Identity, engine, identify, naming
 from bench.results.models import Base, DatabaseKind, Grade
+
+_READERS = 4
 
 
 @dataclass(frozen=True)
@@ -58,10 +61,12 @@ def check_all(paths: Sequence[Path], expect: Expectation | None = None) -> tuple
     Raises:
         ShardError: one line for each that is missing, faulty or not expected.
     """
+    with ThreadPoolExecutor(max_workers=_READERS) as readers:
+        found = [readers.submit(check, path) for path in paths]
     checked, faults = [], []
-    for path in paths:
+    for one in found:
         try:
-            checked.append(check(path))
+            checked.append(one.result())
         except ShardError as error:
             faults.append(str(error))
     if expect:
@@ -78,11 +83,17 @@ def refuse_dangling(connection: Connection, path: Path) -> None:
         if found is None:
             return
         name, rowid, parent, _ = found
-        keys = Base.metadata.tables[name].primary_key
-        row = connection.execute(select(*keys).where(keys.table.c.rowid == rowid)).first()
+        row = "a row" if rowid is None else _row_at(connection, name, rowid)
     raise ShardError(
-        f"{path}: {name}: {row} refers to a row of {parent} that is not there; give the database that holds it"
+        f"{path}: {name}: {row} refers to a row of {parent} that is not there; add the database that holds it"
     )
+
+
+def _row_at(connection: Connection, table: str, rowid: int) -> str:
+    keys = [column.name for column in Base.metadata.tables[table].primary_key]
+    columns = ", ".join(f'"{key}"' for key in keys)
+    found = connection.exec_driver_sql(f"SELECT {columns} FROM {table} WHERE rowid = ?", (rowid,)).one()
+    return ", ".join(f"{key} '{value}'" for key, value in zip(keys, found, strict=True))
 
 
 @contextlib.contextmanager
@@ -107,7 +118,7 @@ def _unexpected(shards: Sequence[Checked], expect: Expectation) -> Iterator[str]
             continue
         other = by_rank.setdefault(rank, one)
         if other.identity.shard != one.identity.shard:
-            yield f"{one.path}: a second shard of rank {rank}, beside {other.path}; leave out the one that is not"
+            yield f"{one.path}: a second shard of rank {rank}, beside {other.path}; leave out the wrong one"
     for rank in expect.ranks:
         if rank not in by_rank:
-            yield f"job {expect.job_id}: no shard of rank {rank}; find its file, or have its grades made again"
+            yield f"job {expect.job_id}: no shard of rank {rank}; add its file"

@@ -68,7 +68,7 @@ def engine(path: Path, mode: Mode, *, begin: str | None = "BEGIN", pragmas: tupl
 
 
 @contextlib.contextmanager
-def naming(path: Path) -> Iterator[None]:
+def naming(path: Path | str) -> Iterator[None]:
     """Turn SQLite's errors into a ShardError that names the file and says what to do."""
     try:
         yield
@@ -85,7 +85,7 @@ def _advice(error: BaseException | None) -> str:
 
 
 _ADVICE = {
-    "SQLITE_FULL": "free space on its file system, then try again",
+    "SQLITE_FULL": "free space on the file system, then try again",
     "SQLITE_READONLY_ROLLBACK": "its writer died in mid-write; open it once where it may be written",
     "SQLITE_READONLY": "make the file and its folder writable",
     "SQLITE_CANTOPEN": "check that its folder exists and may be read and written",

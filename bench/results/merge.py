@@ -25,6 +25,7 @@ from bench.results.models import (
     Reveal,
     Setup,
     Source,
+    create_indexes,
     create_schema,
     table_of,
 )
@@ -33,7 +34,7 @@ from bench.seeds import commitment, request_seed
 
 _BATCH_ROWS = 1000
 _TAKEN = (Setup, Episode, Grade, Source, GradeSource, GradeCell, Reveal)
-# Nobody sees the file before it is complete, and then it is synced as a whole. The cache bounds the memory (KiB).
+# Nobody sees the file before it is complete, and then it is synced as a whole. The cache is in KiB.
 _BUILD_PRAGMAS = ("journal_mode = OFF", "synchronous = OFF", "cache_size = -32768")
 
 
@@ -60,9 +61,9 @@ def merge(
 ) -> MergeReport:
     """Merge shards (or merged databases) and a job's episode records into `target`, by natural keys.
 
-    What `target` holds already stays, so a merge may be repeated, or go on with more inputs: the same inputs give
-    the same content, in any order. `root` is the job's secret, from which the seeds are revealed. A new file
-    replaces `target` when it is complete; a reader never sees a part.
+    What `target` holds already stays, so a merge may be repeated, or go on with more inputs: the same inputs
+    give the same content, in any order. `root` is the job's secret, from which the seeds are revealed. A new
+    file replaces `target` when it is complete; a reader never sees a part.
 
     Raises:
         ShardError: an input is missing, damaged, foreign, unfinished or not the expected one; two inputs
@@ -76,6 +77,7 @@ def merge(
                 _take_input(connection, one)
             with naming(target):
                 connection.exec_driver_sql("BEGIN")
+                create_indexes(connection)
                 _add_episodes(connection, target, _job_of(inputs, expect), episodes)
                 _keep_places(connection, target)
                 if root is not None:
@@ -128,7 +130,7 @@ def _add_episodes(
         if stored is None:
             connection.execute(insert(table), row)
         elif dict(stored) != row:
-            raise contradiction(target, table, stored, row)
+            raise contradiction(target, table, dict(stored), row)
 
 
 def _episode_row(job_id: str, record: EpisodeRecord) -> dict[str, Any]:
@@ -151,9 +153,8 @@ def _keep_places(connection: Connection, target: Path) -> None:
         select(Grade.job_id, Grade.label, Grade.kernel, first)
         .where(Grade.label.is_not(None), ~recorded.exists())
         .group_by(Grade.job_id, Grade.label)
-        .limit(_BATCH_ROWS)
     )
-    while rows := connection.execute(missing).all():
+    for rows in connection.execute(missing).partitions(_BATCH_ROWS):
         places = [_place(target, job_id, label or "", kernel) for job_id, label, kernel, _ in rows]
         connection.execute(insert(Episode), places)
 
@@ -178,12 +179,10 @@ def _place(target: Path, job_id: str, label: str, kernel: str) -> dict[str, Any]
 def _reveal(connection: Connection, target: Path, job_id: str | None, root: bytes) -> None:
     """Publish the seed of every grade of the job, after checking it against what the grade committed to."""
     revealed = select(Reveal.grade_id).where(Reveal.grade_id == Grade.grade_id)
-    hidden = (
-        select(Grade.grade_id, Grade.label, Grade.seed_commitment)
-        .where(Grade.job_id == _named(target, job_id), ~revealed.exists())
-        .limit(_BATCH_ROWS)
+    hidden = select(Grade.grade_id, Grade.label, Grade.seed_commitment).where(
+        Grade.job_id == _named(target, job_id), ~revealed.exists()
     )
-    while rows := connection.execute(hidden).all():
+    for rows in connection.execute(hidden).partitions(_BATCH_ROWS):
         seeds = []
         for grade_id, label, committed in rows:
             seed = request_seed(root, label or ADHOC, grade_id)

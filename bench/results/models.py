@@ -22,6 +22,7 @@ from sqlalchemy import (
     text,
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+from sqlalchemy.schema import CreateTable
 
 from bench.judge.schemas import End, Kind, Language, Outcome, Preset, SubmissionMode
 
@@ -45,6 +46,10 @@ def _closed(words: type[StrEnum]) -> Enum:
         values_callable=lambda members: [member.value for member in members],
         name=words.__name__.lower(),
     )
+
+
+# Small rows lie under their key alone, without a row number and a second tree: smaller and faster.
+_CLUSTERED = {"sqlite_with_rowid": False}
 
 
 class Base(DeclarativeBase):
@@ -152,7 +157,7 @@ class Grade(Base):
     rank: Mapped[int]
     home_rank: Mapped[int]
     kind: Mapped[Kind]
-    of_grade_id: Mapped[str | None] = mapped_column(ForeignKey("grades.grade_id"), index=True)
+    of_grade_id: Mapped[str | None] = mapped_column(ForeignKey("grades.grade_id"))
     outcome: Mapped[Outcome]
     property: Mapped[str | None]
     suspect: Mapped[str | None]
@@ -226,7 +231,9 @@ class GradeSource(Base):
     grade_id: Mapped[str] = mapped_column(ForeignKey("grades.grade_id"), primary_key=True)
     role: Mapped[str] = mapped_column(primary_key=True)
     name: Mapped[str]
-    sha256: Mapped[str] = mapped_column(ForeignKey("sources.sha256"), index=True)
+    sha256: Mapped[str] = mapped_column(ForeignKey("sources.sha256"))
+
+    __table_args__ = _CLUSTERED
 
 
 class GradeCell(Base):
@@ -246,6 +253,8 @@ class GradeCell(Base):
     order: Mapped[str]
     repeated: Mapped[int]
 
+    __table_args__ = _CLUSTERED
+
 
 class Reveal(Base):
     """The seed (hex) of a grade, published when its job has ended; its sha256 is the `seed_commitment`."""
@@ -255,6 +264,8 @@ class Reveal(Base):
     grade_id: Mapped[str] = mapped_column(ForeignKey("grades.grade_id"), primary_key=True)
     seed: Mapped[str]
 
+    __table_args__ = _CLUSTERED
+
 
 def table_of(model: type[Base]) -> Table:
     """The table behind a model, typed as one."""
@@ -262,11 +273,19 @@ def table_of(model: type[Base]) -> Table:
 
 
 def create_schema(connection: Connection) -> None:
-    """Make all tables, the view and the file's identity, inside the caller's transaction."""
-    Base.metadata.create_all(connection)
+    """Make tables, view and the file's identity, in the caller's transaction; `create_indexes` follows."""
+    for table in Base.metadata.sorted_tables:
+        connection.execute(CreateTable(table))
     connection.exec_driver_sql(grades_flat_sql())
     connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.exec_driver_sql(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+
+def create_indexes(connection: Connection) -> None:
+    """Make the indexes: last where many rows are put in, because sorting them once is much faster."""
+    for table in Base.metadata.sorted_tables:
+        for index in table.indexes:
+            index.create(connection)
 
 
 def grades_flat_sql() -> str:

@@ -25,6 +25,7 @@ from bench.results.models import (
     Reveal,
     Setup,
     Source,
+    create_indexes,
     create_schema,
     table_of,
 )
@@ -282,6 +283,7 @@ def _claim(connection: Connection, path: Path, job_id: str, rank: int) -> Identi
 
 def _create(connection: Connection, job_id: str, rank: int) -> Identity:
     create_schema(connection)
+    create_indexes(connection)
     created_at = datetime.now(UTC).isoformat(timespec="milliseconds")
     identity = Identity(DatabaseKind.SHARD, job_id, rank, str(uuid.uuid4()), created_at)
     facts = {key: str(value) for key, value in asdict(identity).items()}

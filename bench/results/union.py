@@ -16,11 +16,11 @@ _SHOWN_CHARS = 40
 
 @contextlib.contextmanager
 def attached(connection: Connection, path: Path) -> Iterator[None]:
-    """Attach a database as `input` and begin a transaction, which sees it in one state; commit and detach after.
+    """Attach a database as `input` for one transaction, which sees it in one state; commit and detach after.
 
     The engine must leave transactions to its caller. After an error the connection is of no further use.
     """
-    with naming(path):
+    with naming(f"taking {path}"):
         connection.exec_driver_sql("ATTACH DATABASE ? AS input", (uri(path, "ro"),))
         connection.exec_driver_sql("BEGIN")
         yield
@@ -33,8 +33,8 @@ def take(
 ) -> None:
     """Copy the rows of the attached database's tables that are not here yet; SQLite streams them.
 
-    Places kept for episodes without a record are left behind: they follow from the grades. `blank` names columns
-    that are not compared and get a fixed text instead of their content.
+    Places kept for episodes without a record are left behind: they follow from the grades. `blank` names
+    columns that are not compared and get a fixed text instead of their content.
 
     Raises:
         ShardError: two rows of one natural key differ; names the file, the row and its columns.

@@ -1,5 +1,6 @@
 """The judge's buffers that runners borrow: sealed memfds with canaries around what a kernel may touch."""
 
+import contextlib
 import fcntl
 import mmap
 import os
@@ -59,7 +60,9 @@ class Buffer:
 
     def close(self) -> None:
         del self.bytes
-        self._map.close()
+        # A verdict in flight may still hold views in its frames; the mapping goes with the last of them.
+        with contextlib.suppress(BufferError):
+            self._map.close()
         os.close(self.fd)
 
 

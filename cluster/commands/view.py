@@ -19,10 +19,8 @@ def progress_line(progress: Progress) -> str:
     """One line: episodes, grades by kind, and what waits at each rank."""
     grades = ", ".join(f"{number} {kind}" for kind, number in progress.grades.items()) or "none"
     ranks = ", ".join(f"rank {rank.rank} {rank.state} ({rank.queue_depth} queued)" for rank in progress.ranks)
-    return (
-        f"episodes: {progress.ended}/{progress.planned} ended, {progress.running} running, {progress.left} left"
-        f" | grades: {grades} | {ranks}"
-    )
+    episodes = f"{progress.ended}/{progress.planned} ended, {progress.running} running, {progress.left} left"
+    return f"episodes: {episodes} | grades: {grades} | {ranks}"
 
 
 class PlainView:

@@ -8,7 +8,8 @@ from pydantic import ValidationError
 
 from bench.errors import ConfigError, KernelcourtError, ShardError
 from bench.judge.schemas import EpisodeRecord
-from bench.results.merge import Expectation, MergeReport, merge
+from bench.results.checks import Expectation
+from bench.results.merge import MergeReport, merge
 from bench.seeds import read_root
 from cluster.job.layout import RunLayout
 

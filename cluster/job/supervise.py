@@ -153,7 +153,7 @@ def never_ready(steps: Sequence[Running], healths: Sequence[RankHealth], waited_
 
 @dataclass(frozen=True)
 class Sight:
-    """What the watch sees at one moment. `agents` are exit codes, None while one runs; no `left_s`: no limit."""
+    """What the watch sees at one moment. `agents` are exit codes, None while one runs; times in seconds."""
 
     ranks: tuple[RankHealth, ...]
     agents: tuple[int | None, ...]

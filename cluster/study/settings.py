@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self
 
 from dotenv.parser import parse_stream
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
-from pydantic_core import ErrorDetails, PydanticUndefined
+from pydantic_core import PydanticUndefined
 
 from bench.errors import ConfigError
 from bench.judge.schemas import InputMode, Language, Preset, SetupRecord, SubmissionMode
@@ -133,8 +133,8 @@ class JobSettings(BaseModel):
             raise ValueError("HARNESS=scripted replays a plan; set AGENT_SCRIPT to its JSON file")
         if 0 < self.job_wall_seconds <= self.reserve_s:
             raise ValueError(
-                f"JOB_WALL_SECONDS={self.job_wall_seconds} leaves nothing for agents: {self.reserve_s} s of it are "
-                "kept by STEP_STOP_GRACE_SECONDS and JUDGE_DRAIN_RESERVE_SECONDS; lower them or raise it"
+                f"JOB_WALL_SECONDS={self.job_wall_seconds} leaves agents nothing: {self.reserve_s} s are kept "
+                "by STEP_STOP_GRACE_SECONDS and JUDGE_DRAIN_RESERVE_SECONDS; lower them or raise it"
             )
         return self
 
@@ -182,20 +182,29 @@ class SettingRow:
 def reference_rows() -> list[SettingRow]:
     """Every KEY in the order of its declaration, for the settings reference."""
     rows = []
+    whole = JobSettings.model_json_schema(by_alias=False)
     for name, key in _keys().items():
-        schema = JobSettings.model_json_schema(by_alias=False)["properties"][name]
         default = JobSettings.model_fields[name].default
         text = "required" if default is PydanticUndefined else "" if default is None else _text(default)
-        rows.append(SettingRow(name.upper(), key.role, _type(schema), key.unit, text, key.meaning))
+        rows.append(
+            SettingRow(
+                name.upper(),
+                key.role,
+                _type(whole["properties"][name], whole["$defs"]),
+                key.unit,
+                text,
+                key.meaning,
+            )
+        )
     return rows
 
 
-def _type(schema: Mapping[str, Any]) -> str:
+def _type(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
     """A JSON schema of one value in few words: `integer`, `one of none, numpy, c`."""
     if "anyOf" in schema:
-        return next(_type(option) for option in schema["anyOf"] if option.get("type") != "null")
+        return next(_type(one, definitions) for one in schema["anyOf"] if one.get("type") != "null")
     if "$ref" in schema:
-        schema = JobSettings.model_json_schema()["$defs"][schema["$ref"].rsplit("/", 1)[1]]
+        return _type(definitions[schema["$ref"].rsplit("/", 1)[1]], definitions)
     if "enum" in schema:
         return "one of " + ", ".join(schema["enum"])
     if "const" in schema:
@@ -221,24 +230,24 @@ def read_settings(path: Path, overrides: Mapping[str, str] = {}) -> JobSettings:
     try:
         return _absolute(JobSettings.model_validate({**values, **overrides}), path.parent)
     except ValidationError as error:
-        fault = error.errors(include_url=False)[0]
-        key = str(fault["loc"][0]) if fault["loc"] else ""
+        key, message = explain(error)
         where = f"{path}:{lines[key]}" if key in lines and key not in overrides else str(path)
-        raise ConfigError(f"{where}: {_explain(key, fault)}") from error
+        raise ConfigError(f"{where}: {message}") from error
 
 
-def _explain(key: str, fault: ErrorDetails) -> str:
-    """A fault of one KEY as `KEY: what is wrong`, the meaning of the key with it."""
+def explain(error: ValidationError) -> tuple[str, str]:
+    """First fault of settings: its KEY (or nothing), and what is wrong with the meaning of the key."""
+    fault = error.errors(include_url=False)[0]
+    key = str(fault["loc"][0]) if fault["loc"] else ""
     message = fault["msg"].removeprefix("Value error, ")
     if not key:
-        return message
+        return key, message
     if fault["type"] == "extra_forbidden":
         known = [name.upper() for name in JobSettings.model_fields]
         near = difflib.get_close_matches(key.upper(), known, n=1, cutoff=0)[0]
-        return f"unknown key {key}; the nearest known key is {near}"
-    meaning = _keys()[key.lower()].meaning
+        return key, f"unknown key {key}; the nearest known key is {near}"
     given = "" if fault["type"] == "missing" else f", not {fault['input']!r}"
-    return f"{key}: {message}{given}. {meaning}"
+    return key, f"{key}: {message}{given}. {_keys()[key.lower()].meaning}"
 
 
 def _absolute(settings: JobSettings, folder: Path) -> JobSettings:

@@ -17,7 +17,7 @@ from bench.judge.schemas import Language
 from bench.task import Task, select
 from cluster.job.layout import checkout, write_private
 from cluster.study.problems import make_problem, render_problems
-from cluster.study.settings import JobSettings, render_env
+from cluster.study.settings import JobSettings, explain, render_env
 
 Scalar = str | int | float | bool
 ScriptStep = dict[str, str]
@@ -138,8 +138,7 @@ def _render_setup(study: Study, name: str, files: Rendered, overrides: Mapping[s
     try:
         settings = JobSettings.model_validate({key: str(value) for key, value in values.items()})
     except ValidationError as error:
-        fault = error.errors(include_url=False)[0]
-        raise ConfigError(f"study '{study.study}', setup '{name}': {fault['loc']}: {fault['msg']}") from error
+        raise ConfigError(f"study '{study.study}', setup '{name}': {explain(error)[1]}") from error
     tasks = _kernels(study, cell, settings.language)
     problems = [make_problem(settings, task) for task in tasks]
     script = {task.name: _script(cell.script, task, settings.language, files.candidates) for task in tasks}
@@ -179,7 +178,9 @@ def _gold(task: Task, language: Language) -> list[ScriptStep]:
 def _stumbler(task: Task, language: Language, candidates: Path) -> list[ScriptStep]:
     """Wrong, then not compiling, then crashing, then right; only the last is submitted."""
     if language is Language.PYTHON:
-        raise ConfigError(f"the script '{ScriptRule.STUMBLER}' writes files that do not compile; give it LANGUAGE=c")
+        raise ConfigError(
+            f"the script '{ScriptRule.STUMBLER}' writes files that do not compile; give it LANGUAGE=c"
+        )
     broken = candidates / f"{task.name}-broken{language.suffix}"
     crashing = candidates / f"{task.name}-crashing{language.suffix}"
     head = "#include <stdint.h>\n" + declaration(task, language).rstrip().rstrip(";")

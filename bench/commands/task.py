@@ -1,0 +1,120 @@
+"""List, show, stage and validate kernels."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+import yaml
+
+from bench import abi
+from bench.build.builder import build_command
+from bench.court import open_court
+from bench.errors import ExitCode
+from bench.judge.schemas import Language
+from bench.task import Task, select, tasks_root
+from bench.validate import Check, Verdict, validate, worst
+
+app = typer.Typer(help=__doc__, no_args_is_help=True)
+
+Selector = Annotated[str, typer.Argument(help="`all`, a suite, a kernel, a tag, or a comma list of these.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+
+def _facts(task: Task) -> dict[str, Any]:
+    manifest = task.manifest
+    return {
+        "kernel": task.name,
+        "suite": manifest.suite,
+        "summary": manifest.summary,
+        "languages": list(manifest.languages),
+        "tags": list(manifest.tags),
+        "status": manifest.platform.status,
+        "skip_reason": manifest.platform.skip_reason,
+    }
+
+
+@app.command("list")
+def list_tasks(selector: Selector = "all", as_json: Json = False) -> None:
+    """List kernels.
+
+    Example: kcourt task list core
+    """
+    facts = [_facts(task) for task in select(selector)]
+    if as_json:
+        typer.echo(json.dumps({"kernels": facts}))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table("kernel", "suite", "languages", "tags", "summary")
+    for fact in facts:
+        table.add_row(
+            fact["kernel"], fact["suite"], " ".join(fact["languages"]), " ".join(fact["tags"]), fact["summary"]
+        )
+    Console().print(table)
+
+
+@app.command()
+def show(
+    kernel: Annotated[str, typer.Argument(help="Name of a kernel.")], as_json: Json = False
+) -> None:
+    """Show one kernel: signatures, arguments, sizes, files.
+
+    Example: kcourt task show softmax_rows
+    """
+    (task,) = select(kernel)[:1]
+    signatures = {str(language): abi.declaration(task, language) for language in task.manifest.languages}
+    sizes = {str(preset): values for preset, values in task.manifest.sizes.items()}
+    if as_json:
+        facts = {**_facts(task), "signatures": signatures, "sizes": sizes, "task_hash": task.hash}
+        typer.echo(json.dumps(facts))
+        return
+    typer.echo(f"{task.name} ({task.manifest.suite}): {task.manifest.summary}\n")
+    for language, signature in signatures.items():
+        typer.echo(f"  {language:7} {signature}")
+        typer.echo(f"          {build_command(Language(language), task.name)}")
+    typer.echo("")
+    for preset, values in sizes.items():
+        typer.echo(f"  {preset:3} {'  '.join(f'{name}={value}' for name, value in values.items())}")
+    typer.echo(f"\n  baseline {task.baselines[0]}\n  reference {task.reference}\n  task_hash {task.hash}")
+
+
+@app.command("validate")
+def validate_tasks(
+    selector: Selector = "all",
+    report: Annotated[Path | None, typer.Option(help="Also write the report as YAML to this file.")] = None,
+    allow_sandbox: Annotated[str, typer.Option(help="Weakest sandbox level to grade with.")] = "user",
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show the checks that passed, too.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Prove that honest controls pass and wrong ones and mutants fail; exit code 1 when a kernel FAILs.
+
+    Example: kcourt task validate all --allow-sandbox limits --report validation_report.yaml
+    """
+    court = open_court(allow_sandbox)
+    found: dict[str, list[Check]] = {}
+    for task in select(selector):
+        found[task.name] = list(validate(task, court))
+        if not as_json:
+            _print_checks(task.name, found[task.name], verbose)
+    summary = {
+        "root": str(tasks_root()),
+        "kernels": {
+            name: {"verdict": str(worst(checks)), "checks": [check.as_dict() for check in checks]}
+            for name, checks in found.items()
+        },
+    }
+    if report is not None:
+        report.write_text(yaml.safe_dump(summary, sort_keys=False, allow_unicode=True), encoding="utf-8")
+    if as_json:
+        typer.echo(json.dumps(summary))
+    if any(worst(checks) is Verdict.FAIL for checks in found.values()):
+        raise typer.Exit(ExitCode.FAILED)
+
+
+def _print_checks(kernel: str, checks: list[Check], verbose: bool) -> None:
+    typer.echo(f"{worst(checks)}  {kernel}  ({len(checks)} checks)")
+    for check in checks:
+        if verbose or check.verdict is not Verdict.PASS:
+            typer.echo(f"      {check.verdict}  {check.check}: {check.note}")

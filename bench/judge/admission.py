@@ -1,0 +1,246 @@
+"""What an agent may send: a request's body, checked strictly and in a fixed order, becomes a Submission."""
+
+import hashlib
+import json
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, NoReturn
+
+from pydantic import ValidationError
+
+from bench.config import JudgeConfig
+from bench.errors import TaskError, UsageError
+from bench.judge.caller import Beside, Caller, beside
+from bench.judge.refusal import Refused
+from bench.judge.schemas import SUFFIXES, GradeRequest, InputMode, Kind, Language, SubmissionMode
+from bench.task import Task, find_task
+
+MODES = {
+    InputMode.SOURCE: "JUDGE_INPUT_MODE=source: send 'source' or 'source_file' in the setup's language",
+    InputMode.PY_BINDING: "JUDGE_INPUT_MODE=py-binding: send a Python module as 'source' or 'source_file'",
+    InputMode.LIBRARY: "JUDGE_INPUT_MODE=library: send the path of a shared object as 'library'",
+    InputMode.ANY: "JUDGE_INPUT_MODE=any: send one of 'source', 'source_file' and 'library'",
+}
+
+
+class Route(StrEnum):
+    """A route that grades."""
+
+    SCORE = "score"
+    SUBMIT = "submit"
+
+    @property
+    def kind(self) -> Kind:
+        return Kind(self.value)
+
+
+@dataclass(frozen=True)
+class Submission:
+    """A request that is right in itself: whose, what, and by which key it is known. `library` is a path."""
+
+    route: Route
+    kind: Kind
+    caller: Caller
+    beside: Beside
+    kernel: str
+    language: Language
+    source: str | None
+    library: Path | None
+    workspace_bytes: int
+    body_sha256: str
+
+
+def admit(
+    route: Route, body: bytes, headers: Mapping[str, str], caller: Caller, config: JudgeConfig
+) -> Submission:
+    """Check one request; it reads `source_file`, so call it off the event loop.
+
+    Raises:
+        Refused: 400, 404 or 421; the first fault in the order of this function.
+    """
+    request = parse(body)
+    extra = beside(headers, caller)
+    language = _language(request, caller, config)
+    source, library = _delivery(request, language, config)
+    task = _known(request.kernel)
+    if language not in task.manifest.languages:
+        offered = ", ".join(task.manifest.languages)
+        raise Refused(400, "wrong_language", f"{task.name} is written in {offered}, not in {language}")
+    _check_rank(request.rank, caller, config)
+    return Submission(
+        route=route,
+        kind=extra.kind or route.kind,
+        caller=caller,
+        beside=extra,
+        kernel=request.kernel,
+        language=language,
+        source=source,
+        library=library,
+        workspace_bytes=request.workspace_bytes,
+        body_sha256=hashlib.sha256(body).hexdigest(),
+    )
+
+
+def check_route(route: Route, caller: Caller) -> None:
+    """Raises Refused (403) when this caller may not use this route at all."""
+    if route is Route.SUBMIT:
+        return
+    if caller.setup.submission_mode is SubmissionMode.BLIND:
+        raise Refused(403, "blind_mode", "this episode has no previews (blind mode); use /submit")
+    if caller.driver:
+        raise Refused(403, "driver_only_submits", "the driver's token promotes and harvests at /submit only")
+
+
+def strict_json(body: bytes) -> Any:
+    """JSON as its standard defines it: UTF-8, no NaN, no Infinity.
+
+    Raises:
+        Refused: 400, saying where it ends to be JSON.
+    """
+    try:
+        return json.loads(body.decode("utf-8"), parse_constant=_no_constant)
+    except UnicodeDecodeError as error:
+        raise Refused(
+            400, "bad_json", f"the body is not UTF-8 at byte {error.start}; send UTF-8 JSON"
+        ) from error
+    except RecursionError as error:
+        raise Refused(400, "bad_json", "the body is nested too deeply; send one flat JSON object") from error
+    except ValueError as error:
+        raise Refused(400, "bad_json", f"the body is not JSON: {error}; send one JSON object") from error
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+def parse(body: bytes) -> GradeRequest:
+    """The request in a body.
+
+    Raises:
+        Refused: 400, naming the field.
+    """
+    found = strict_json(body)
+    if not isinstance(found, dict):
+        kind = {list: "a list", str: "a text", type(None): "null"}.get(type(found), "a single value")
+        raise Refused(400, "not_an_object", f"the body is {kind}; send one JSON object")
+    try:
+        return GradeRequest.model_validate(found)
+    except ValidationError as error:
+        raise Refused(400, "bad_request", _first_fault(error)) from error
+
+
+def _first_fault(error: ValidationError) -> str:
+    fault = error.errors(include_url=False, include_input=False)[0]
+    where = ".".join(str(part)[:80] for part in fault["loc"])
+    message = fault["msg"].removeprefix("Value error, ")
+    if fault["type"] == "extra_forbidden":
+        return f"unknown field '{where}'; the fields are {', '.join(GradeRequest.model_fields)}"
+    return f"field '{where}': {message}" if where else message
+
+
+def _language(request: GradeRequest, caller: Caller, config: JudgeConfig) -> Language:
+    """Language of a submission: as named, else by the file's suffix, else the setup's; held to the mode."""
+    mode = config.input_mode
+    if (request.library is not None) > (mode in (InputMode.LIBRARY, InputMode.ANY)):
+        raise Refused(400, "wrong_delivery", f"a library is not taken here; {MODES[mode]}")
+    if mode is InputMode.LIBRARY and request.library is None:
+        raise Refused(400, "wrong_delivery", f"source is not taken here; {MODES[mode]}")
+    expected = Language.PYTHON if mode is InputMode.PY_BINDING else caller.setup.language
+    free = mode in (InputMode.ANY, InputMode.LIBRARY) or (caller.label is None and mode is InputMode.SOURCE)
+    language = request.language or (_by_suffix(request.source_file) if free else None) or expected
+    if language is not expected and not free:
+        raise Refused(
+            400, "wrong_language", f"this setup is written in {expected}, not {language}; {MODES[mode]}"
+        )
+    return language
+
+
+def _by_suffix(path: str | None) -> Language | None:
+    suffix = Path(path).suffix if path else None
+    return next((Language(name) for name, known in SUFFIXES.items() if known == suffix), None)
+
+
+def _delivery(
+    request: GradeRequest, language: Language, config: JudgeConfig
+) -> tuple[str | None, Path | None]:
+    """Source text, or path of a library."""
+    if request.library is not None:
+        return None, _inside(request.library, "library", f"{request.kernel}.so", config)[0]
+    text = request.source
+    if request.source_file is not None:
+        name = f"{request.kernel}{language.suffix}"
+        text = _decoded(_inside(request.source_file, "source_file", name, config)[1])
+    assert text is not None
+    if "\0" in text:
+        raise Refused(400, "bad_source", "the source has a NUL character; send text")
+    return text, None
+
+
+def _decoded(content: bytes) -> str:
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        message = f"the source is not UTF-8 at byte {error.start}; save it as UTF-8"
+        raise Refused(400, "bad_source", message) from error
+
+
+def _inside(given: str, field: str, name: str, config: JudgeConfig) -> tuple[Path, bytes]:
+    """Real path and content of a file that must be called `name` and lie in the shared folder."""
+    if "\0" in given or Path(given).name != name:
+        raise Refused(400, "bad_file_name", f"{field} must be a file called {name}; rename it")
+    if config.shared_dir is None:
+        raise Refused(
+            400, "no_shared_folder", f"this judge has no shared folder; send 'source' instead of '{field}'"
+        )
+    root = config.shared_dir.resolve()
+    outside = Refused(
+        400, "outside_shared", f"{field} lies outside {config.shared_dir}; put the file in there"
+    )
+    # Looked at by name before it is opened, and by descriptor after: links may change in between.
+    if not (root / given).resolve().is_relative_to(root):
+        raise outside
+    try:
+        with os.fdopen(_open_without_waiting(root / given), "rb") as file:
+            real = Path(f"/proc/self/fd/{file.fileno()}").resolve()
+            status = os.fstat(file.fileno())
+            if not real.is_relative_to(root):
+                raise outside
+            if not stat.S_ISREG(status.st_mode):
+                raise Refused(400, "unreadable", f"{field} is not a regular file; send a plain text file")
+            if status.st_size > config.max_body_bytes:
+                message = f"{field} has {status.st_size} bytes, at most {config.max_body_bytes} are read"
+                raise Refused(413, "body_too_large", message)
+            return real, file.read(config.max_body_bytes + 1)
+    except OSError as error:
+        message = f"{field} cannot be read ({error.strerror}); check the path and its permissions"
+        raise Refused(400, "unreadable", message) from error
+
+
+def _open_without_waiting(path: Path) -> int:
+    # A FIFO would block the judge until somebody writes to it.
+    return os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+
+
+def _known(kernel: str) -> Task:
+    try:
+        return find_task(kernel)
+    except TaskError as error:
+        raise Refused(
+            503, "kernel_broken", f"{kernel} cannot be graded: {error}; tell the operator"
+        ) from error
+    except UsageError as error:
+        raise Refused(404, "unknown_kernel", str(error)) from error
+
+
+def _check_rank(rank: int | None, caller: Caller, config: JudgeConfig) -> None:
+    if rank is None and caller.label is not None:
+        raise Refused(400, "rank_missing", f'name the judge: "rank": {config.rank} is this one')
+    if rank is not None and rank != config.rank:
+        message = (
+            f"this judge serves rank {config.rank}, not {rank}; send the request to the judge of rank {rank}"
+        )
+        raise Refused(421, "wrong_rank", message)

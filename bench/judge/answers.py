@@ -1,0 +1,128 @@
+"""What a report becomes: the answer that leaves (on `/submit` without the hidden inputs), and the row."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from bench.config import JudgeConfig
+from bench.judge.admission import Route, Submission
+from bench.judge.schemas import Answer, Outcome
+from bench.records import GradeOrder, GradeReport, SourceFile
+from bench.results.shard import GradeOrigin
+from bench.seeds import commitment
+
+FAULT = "judge"
+
+
+@dataclass(frozen=True)
+class Server:
+    """Which code answers, and where: the same on every row of this process."""
+
+    host: str
+    package_version: str
+    package_commit: str | None
+
+
+@dataclass(frozen=True)
+class Course:
+    """How one grade went in time: UTC in ISO 8601, milliseconds. `fault` is the judge's, if it failed."""
+
+    requested_at: str
+    finished_at: str
+    queue_ms: float
+    grade_ms: float
+    fault: str | None = None
+
+
+def order_for(submission: Submission, grade_id: str, seed: bytes, config: JudgeConfig) -> GradeOrder:
+    """What the measuring process is told."""
+    preview = submission.route is Route.SCORE
+    return GradeOrder(
+        grade_id=grade_id,
+        kind=submission.kind,
+        kernel=submission.kernel,
+        language=submission.language,
+        source=submission.source,
+        library=str(submission.library) if submission.library else None,
+        workspace_bytes=submission.workspace_bytes,
+        preset=submission.caller.setup.preset,
+        protocol=config.preview_protocol if preview else config.final_protocol,
+        seed=seed.hex(),
+        disclose=preview,
+    )
+
+
+def fault_report(order: GradeOrder, fault: str, sandbox: str, device: str) -> GradeReport:
+    """The report of a grade that the judge itself failed at."""
+    name = f"{order.kernel}{order.language.suffix}"
+    content = (order.source or "").encode()
+    return GradeReport(
+        grade_id=order.grade_id,
+        outcome=Outcome.JUDGE_FAULT,
+        property=FAULT,
+        log=fault,
+        protocol=order.protocol,
+        preset=order.preset,
+        seed_commitment=commitment(bytes.fromhex(order.seed)),
+        sandbox=sandbox,
+        device=device,
+        sources=(SourceFile(role="submission", name=name, content=content),) if order.source else (),
+    )
+
+
+def answer_text(submission: Submission, report: GradeReport, rank: int) -> str:
+    """The answer as JSON text; the same text is stored, and sent whenever the grade is asked for."""
+    fields = report.model_dump(
+        include={"grade_id", "outcome", "score", "interval", "faster", "suspect", "protocol"}
+    )
+    detail = _detail(submission.route, report)
+    return Answer(kernel=submission.kernel, rank=rank, detail=detail, **fields).model_dump_json()
+
+
+def _detail(route: Route, report: GradeReport) -> dict[str, Any]:
+    """`/score` shows what was found; `/submit` the property alone, and the log of a failed build."""
+    if route is Route.SCORE:
+        found: dict[str, Any] = worded({**report.detail, "property": report.property, "log": report.log})
+        return found
+    log = {"log": report.log} if report.outcome is Outcome.BUILD_FAILED else {}
+    return {"property": report.property, **log}
+
+
+def worded(value: Any) -> Any:
+    """`value` with every NaN and infinity as text ("nan", "inf", "-inf"): JSON has no number for them."""
+    match value:
+        case float() if not math.isfinite(value):
+            return str(value)
+        case dict():
+            return {name: worded(inner) for name, inner in value.items()}
+        case list() | tuple():
+            return [worded(inner) for inner in value]
+    return value
+
+
+def origin_of(submission: Submission, answer: str, course: Course, server: Server) -> GradeOrigin:
+    """The row's part that the judge knows beside the report."""
+    caller, beside = submission.caller, submission.beside
+    return GradeOrigin(
+        kind=submission.kind,
+        kernel=submission.kernel,
+        language=submission.language,
+        answer=answer,
+        requested_at=course.requested_at,
+        finished_at=course.finished_at,
+        host=server.host,
+        package_version=server.package_version,
+        package_commit=server.package_commit,
+        setup=caller.setup.setup if caller.label else None,
+        label=caller.label,
+        slot=caller.episode.slot if caller.episode else 0,
+        attempt=beside.attempt,
+        home_rank=beside.home_rank,
+        of_grade_id=beside.of_grade,
+        reason=f"infra: {course.fault}" if course.fault else None,
+        tokens_spent=beside.tokens,
+        idempotency_key=beside.key,
+        body_sha256=submission.body_sha256,
+        queue_ms=course.queue_ms,
+        grade_ms=course.grade_ms,
+    )

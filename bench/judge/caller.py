@@ -1,0 +1,168 @@
+"""Who asks: the episode (or driver) that a bearer token names, and what headers say beside a request."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bench.config import JudgeConfig
+from bench.judge.refusal import Refused
+from bench.judge.schemas import (
+    ADHOC,
+    DRIVER_LABEL,
+    HEADER_ATTEMPT,
+    HEADER_EPISODE,
+    HEADER_HOME_RANK,
+    HEADER_IDEMPOTENCY,
+    HEADER_KIND,
+    HEADER_OF_GRADE,
+    HEADER_TOKENS,
+    EpisodeLabel,
+    Kind,
+    SetupRecord,
+    SubmissionMode,
+    label_of,
+)
+
+DRIVER_KINDS = frozenset({Kind.PROMOTED, Kind.HARVESTED})
+MAX_KEY = 200
+# SQLite's integers, and those of most languages, end there.
+MAX_INTEGER = 2**63 - 1
+
+Headers = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Whose request it is. An open judge serves everyone as nobody: no label, a setup of its own."""
+
+    setup: SetupRecord
+    label: str | None = None
+    episode: EpisodeLabel | None = None
+    driver: bool = False
+
+    def may_read(self, label: str | None) -> bool:
+        """Whether an answer given to `label` is this caller's to read."""
+        return self.driver or self.label == label
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What the headers of one request say; `kind` is None for the route's own."""
+
+    key: str | None = None
+    attempt: int = 1
+    tokens: int | None = None
+    home_rank: int | None = None
+    kind: Kind | None = None
+    of_grade: str | None = None
+
+
+def identify(headers: Headers, config: JudgeConfig, secret: bytes | None) -> Caller:
+    """The caller that the token names.
+
+    Raises:
+        Refused: 401 without a genuine token, 403 with one that does not fit the episode or the job.
+    """
+    if secret is None:
+        if HEADER_KIND in headers or HEADER_EPISODE in headers:
+            raise _not_driver()
+        return Caller(SetupRecord(setup=ADHOC, preset=config.preset, submission_mode=SubmissionMode.MULTI))
+    label = _label(headers, secret)
+    if label == DRIVER_LABEL:
+        return _for_driver(headers.get(HEADER_EPISODE), config)
+    if HEADER_KIND in headers or HEADER_OF_GRADE in headers:
+        raise _not_driver()
+    if headers.get(HEADER_EPISODE, label) != label:
+        raise Refused(
+            403, "other_episode", f"this token speaks for {label} only; use the episode's own token"
+        )
+    return _for_episode(label, config)
+
+
+def _label(headers: Headers, secret: bytes) -> str:
+    scheme, _, token = headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not token:
+        raise Refused(401, "token_missing", "send the episode's token as 'Authorization: Bearer <token>'")
+    label = label_of(secret, token.strip())
+    if label is None:
+        raise Refused(
+            401, "token_invalid", "this token was not made for this job; use the one you were given"
+        )
+    return label
+
+
+def _for_driver(episode: str | None, config: JudgeConfig) -> Caller:
+    if episode is None:
+        message = f"the driver's token speaks for an episode that it names in {HEADER_EPISODE}"
+        raise Refused(403, "episode_missing", message)
+    return _for_episode(episode, config, driver=True)
+
+
+def _for_episode(label: str, config: JudgeConfig, driver: bool = False) -> Caller:
+    try:
+        episode = EpisodeLabel.parse(label)
+    except ValueError as error:
+        raise Refused(403, "no_episode", f"{error}; ask with an episode's token") from error
+    setup = config.setups.get(episode.setup)
+    if setup is None:
+        served = ", ".join(config.setups) or "none"
+        message = f"setup '{episode.setup}' is not of this job; it serves {served}"
+        raise Refused(403, "unknown_setup", message)
+    return Caller(setup, label, episode, driver)
+
+
+def _not_driver() -> Refused:
+    return Refused(
+        403, "driver_only", f"{HEADER_KIND} and {HEADER_EPISODE} are for the driver's token; leave them out"
+    )
+
+
+def beside(headers: Headers, caller: Caller) -> Beside:
+    """Read the headers of a grade request.
+
+    Raises:
+        Refused: 400 naming the header that is malformed.
+    """
+    attempt = _integer(headers, HEADER_ATTEMPT)
+    kind = _kind(headers, caller)
+    of_grade = headers.get(HEADER_OF_GRADE)
+    if kind is Kind.PROMOTED and of_grade is None:
+        raise _malformed(HEADER_OF_GRADE, "a promoted submission names the score that it promotes")
+    return Beside(
+        key=_key(headers),
+        attempt=1 if attempt is None else attempt,
+        tokens=_integer(headers, HEADER_TOKENS),
+        home_rank=_integer(headers, HEADER_HOME_RANK),
+        kind=kind,
+        of_grade=of_grade,
+    )
+
+
+def _kind(headers: Headers, caller: Caller) -> Kind | None:
+    word = headers.get(HEADER_KIND)
+    if not caller.driver and word is None:
+        return None
+    kind = next((kind for kind in DRIVER_KINDS if kind == word), None)
+    if kind is None:
+        raise _malformed(HEADER_KIND, "the driver sends 'promoted' or 'harvested'")
+    return kind
+
+
+def _key(headers: Headers) -> str | None:
+    key = headers.get(HEADER_IDEMPOTENCY)
+    if key is not None and not re.fullmatch(rf"[!-~]{{1,{MAX_KEY}}}", key):
+        raise _malformed(HEADER_IDEMPOTENCY, f"a key is 1 to {MAX_KEY} printable characters without spaces")
+    return key
+
+
+def _integer(headers: Headers, name: str) -> int | None:
+    text = headers.get(name)
+    if text is None:
+        return None
+    if not re.fullmatch(r"[0-9]{1,19}", text) or int(text) > MAX_INTEGER:
+        raise _malformed(name, f"it is a whole number from 0 on, not '{text[:40]}'")
+    return int(text)
+
+
+def _malformed(name: str, why: str) -> Refused:
+    return Refused(400, "bad_header", f"header {name}: {why}")

@@ -1,0 +1,56 @@
+"""The leak-free contract of a kernel: what an agent may know. Ranges of sizes, never a size, a seed or an input."""
+
+import math
+from typing import Any
+
+from bench.abi import declaration
+from bench.build.builder import build_command
+from bench.judge.schemas import Language, Preset
+from bench.task import Argument, Task
+
+# Timed sizes are drawn between this share of the preset's sizes and the whole.
+TIMED_FROM = 0.75
+
+
+def contract(task: Task, language: Language, preset: Preset) -> dict[str, Any]:
+    """What `/task/{kernel}` returns. Size ranges are [smallest, largest], both included."""
+    manifest = task.manifest
+    largest = {name: max(sizes[name] for sizes in manifest.sizes.values()) for name in task.size(preset)}
+    return {
+        "kernel": task.name,
+        "summary": manifest.summary,
+        "language": language,
+        "languages": list(manifest.languages),
+        "signature": declaration(task, language),
+        "arguments": [_described(name, argument) for name, argument in task.arguments.items()],
+        "sizes": {name: [1, most] for name, most in largest.items()},
+        "timed_sizes": {
+            name: [math.ceil(TIMED_FROM * size), size] for name, size in task.size(preset).items()
+        },
+        "preset": preset,
+        "tolerance": tolerance_in_words(task),
+        "build": build_command(language),
+        "file_name": f"{task.name}{language.suffix}",
+    }
+
+
+def _described(name: str, argument: Argument) -> dict[str, Any]:
+    return {
+        "name": name,
+        "role": argument.role,
+        "dtype": argument.dtype or "int64",
+        "shape": [formula.text for formula in argument.shape],
+        "below": argument.bound.text if argument.bound else None,
+    }
+
+
+def tolerance_in_words(task: Task) -> str:
+    """When an output passes."""
+    if all((argument.dtype or "").startswith("int") for argument in task.outputs.values()):
+        return "every output element must be exactly right"
+    factor, length = task.manifest.tolerance, task.manifest.reduction.text
+    return (
+        f"a float passes where |got - expected| <= {factor:g} * u * sqrt({length}) * m, with u the unit roundoff"
+        " of its type, m the sum of the magnitudes that were added up (at least |expected|), and expected computed"
+        " in double precision; NaN and infinities must be in the same places; integers must be exactly right"
+    )

@@ -1,0 +1,122 @@
+"""The judge's end of the measuring process: start it, hand it an order, read the report, end it."""
+
+import asyncio
+import subprocess
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import IO, Any
+
+from pydantic import Field, ValidationError
+
+from bench import process
+from bench.errors import EnvironmentFault, JudgeFault
+from bench.judge.children import exited
+from bench.judge.schemas import Closed
+from bench.records import GradeOrder, GradeReport
+
+
+class Ready(Closed):
+    """What the measuring process found when it graded its own references."""
+
+    sandbox: str
+    device: str = "cpu"
+    cores: dict[str, Any] = Field(default_factory=dict)
+
+
+class _Line(Closed):
+    """One line of the measuring process: exactly one of these is there."""
+
+    ready: Ready | None = None
+    unfit: str | None = None
+    report: GradeReport | None = None
+    fault: str | None = Field(default=None, description="Why this order was not graded; the process goes on.")
+
+
+class MeasuringProcess:
+    """One run of the measuring process, apart from the web server so that neither disturbs the other.
+
+    Its pipes are read by a thread of its own: a report may be megabytes, and a thread has no line limit.
+    """
+
+    def __init__(self, argv: Sequence[str], errors: Path) -> None:
+        self._thread = ThreadPoolExecutor(1, "measuring")
+        try:
+            with errors.open("ab") as sink:
+                # Started here and not in that thread: it dies with the thread that starts it.
+                self._child = process.spawn(argv, output=subprocess.PIPE, errors=sink, stdin=subprocess.PIPE)
+        except OSError as error:
+            raise EnvironmentFault(f"{errors}: cannot be written ({error.strerror})") from error
+        self._errors = errors
+
+    async def ready(self) -> Ready:
+        """Wait until the process has graded itself.
+
+        Raises:
+            EnvironmentFault: it is unfit, or ended before it was ready; the message says why.
+        """
+        try:
+            line = await self._read()
+        except JudgeFault as error:
+            raise EnvironmentFault(str(error)) from error
+        if line.ready is None:
+            raise EnvironmentFault(
+                line.unfit or f"the measuring process began with nonsense; see {self._errors}"
+            )
+        return line.ready
+
+    async def grade(self, order: GradeOrder) -> GradeReport:
+        """Have one order graded.
+
+        Raises:
+            JudgeFault: the process reported a fault of its own, or ended.
+        """
+        line = await self._in_thread(self._exchange, b'{"order":%s}\n' % order.model_dump_json().encode())
+        if line.report is None:
+            raise JudgeFault(line.fault or f"the measuring process answered nonsense; see {self._errors}")
+        return line.report
+
+    async def ended(self) -> int:
+        """Return code of the process, once it has ended."""
+        return await exited(self._child)
+
+    @property
+    def alive(self) -> bool:
+        return self._child.poll() is None
+
+    def kill(self) -> None:
+        """End the process and whatever it started; a grade under way raises JudgeFault."""
+        process.kill_tree(self._child)
+        self._thread.shutdown(wait=False)
+
+    async def _read(self) -> _Line:
+        return await self._in_thread(self._next_line)
+
+    async def _in_thread(self, call: Any, *arguments: bytes) -> _Line:
+        found: _Line = await asyncio.get_running_loop().run_in_executor(self._thread, call, *arguments)
+        return found
+
+    def _exchange(self, order: bytes) -> _Line:
+        try:
+            stdin = _opened(self._child.stdin)
+            stdin.write(order)
+            stdin.flush()
+        except (OSError, ValueError) as error:
+            raise JudgeFault(f"the measuring process is gone ({error}); see {self._errors}") from error
+        return self._next_line()
+
+    def _next_line(self) -> _Line:
+        text = _opened(self._child.stdout).readline()
+        if not text.endswith(b"\n"):
+            raise JudgeFault(f"the measuring process ended in the middle of its work; see {self._errors}")
+        try:
+            return _Line.model_validate_json(text)
+        except ValidationError as error:
+            fault = error.errors(include_url=False, include_input=False)[0]
+            where = ".".join(str(part) for part in fault["loc"])
+            raise JudgeFault(f"the measuring process wrote no record: {where}: {fault['msg']}") from error
+
+
+def _opened(pipe: IO[bytes] | None) -> IO[bytes]:
+    assert pipe is not None
+    return pipe

@@ -1,0 +1,159 @@
+"""The queue in front of the measuring process: one timed grade at a time, and a new process when one dies."""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from bench.errors import EnvironmentFault, JudgeFault
+from bench.judge.measuring import MeasuringProcess, Ready
+from bench.judge.refusal import Refused
+from bench.judge.schemas import HealthStatus
+from bench.records import GradeOrder, GradeReport
+
+log = structlog.get_logger()
+
+# Beyond this a grade hangs: every kernel run and build inside it has a limit of its own.
+GRADE_LIMIT_S = 3600.0
+RETRY_FIRST_S, RETRY_MAX_S = 1.0, 60.0
+
+
+@dataclass(frozen=True)
+class Graded:
+    """A report, or the judge's `fault`, and how long it waited and took, in milliseconds."""
+
+    report: GradeReport | None
+    fault: str | None
+    queue_ms: float
+    grade_ms: float
+
+
+@dataclass(frozen=True)
+class _Waiting:
+    order: GradeOrder
+    since: float
+    done: "asyncio.Future[Graded]"
+
+
+class Scheduler:
+    """Hands orders to the measuring process in the order they came. `run` is the loop; the rest asks it."""
+
+    def __init__(
+        self,
+        worker_argv: Sequence[str],
+        errors: Path,
+        queue_limit: int,
+        grade_limit_s: float = GRADE_LIMIT_S,
+    ) -> None:
+        self.status = HealthStatus.STARTING
+        self.reason = "grading its own references"
+        self.ready: Ready | None = None
+        self._argv, self._errors = worker_argv, errors
+        self._queue_limit, self._grade_limit_s = queue_limit, grade_limit_s
+        self._queue: deque[_Waiting] = deque()
+        self._arrived = asyncio.Event()
+        self._failures = 0
+
+    @property
+    def depth(self) -> int:
+        """Orders that wait; the one being graded is not among them."""
+        return len(self._queue)
+
+    def check(self) -> None:
+        """Raises Refused when another order cannot be taken now."""
+        if len(self._queue) >= self._queue_limit:
+            message = (
+                f"{len(self._queue)} requests wait already; send this one again in a minute, with its key"
+            )
+            raise Refused(429, "queue_full", message)
+        if self.status is HealthStatus.UNFIT:
+            raise self._unfit()
+
+    async def grade(self, order: GradeOrder) -> Graded:
+        """Wait for an order's turn and its report.
+
+        Raises:
+            Refused: the judge became unfit before its turn came.
+        """
+        waiting = _Waiting(order, time.monotonic(), asyncio.get_running_loop().create_future())
+        self._queue.append(waiting)
+        self._arrived.set()
+        return await waiting.done
+
+    async def run(self) -> None:
+        """Start the measuring process and feed it, for ever; a process that ends is replaced."""
+        while True:
+            try:
+                await self._serve_one_process()
+            except EnvironmentFault as error:
+                self._declare_unfit(str(error))
+                pause_s = min(RETRY_FIRST_S * 2**self._failures, RETRY_MAX_S)
+                self._failures += 1
+                await asyncio.sleep(pause_s)
+
+    async def _serve_one_process(self) -> None:
+        worker = MeasuringProcess(self._argv, self._errors)
+        try:
+            self.ready = await worker.ready()
+            self.status, self.reason, self._failures = HealthStatus.OK, "passed", 0
+            log.info(
+                "measuring", sandbox=self.ready.sandbox, device=self.ready.device, cores=self.ready.cores
+            )
+            ended: asyncio.Future[Any] = asyncio.ensure_future(worker.ended())
+            try:
+                while worker.alive:
+                    await self._next(worker, ended)
+            finally:
+                ended.cancel()
+        finally:
+            worker.kill()
+        log.warning("measuring_process_ended", see=str(self._errors))
+        self.status, self.reason = HealthStatus.STARTING, "the measuring process ended; a new one starts"
+
+    async def _next(self, worker: MeasuringProcess, ended: "asyncio.Future[Any]") -> None:
+        """Grade the next order, or return when the idle process has ended."""
+        if not self._queue:
+            self._arrived.clear()
+            arrival: asyncio.Future[Any] = asyncio.ensure_future(self._arrived.wait())
+            await asyncio.wait({arrival, ended}, return_when=asyncio.FIRST_COMPLETED)
+            arrival.cancel()
+            return
+        waiting = self._queue.popleft()
+        began = time.monotonic()
+        report, fault = await self._grade(worker, waiting.order)
+        finished = time.monotonic()
+        queue_ms, grade_ms = (began - waiting.since) * 1e3, (finished - began) * 1e3
+        waiting.done.set_result(Graded(report, fault, queue_ms, grade_ms))
+
+    async def _grade(
+        self, worker: MeasuringProcess, order: GradeOrder
+    ) -> tuple[GradeReport | None, str | None]:
+        try:
+            async with asyncio.timeout(self._grade_limit_s):
+                report = await worker.grade(order)
+        except TimeoutError:
+            worker.kill()
+            fault = f"the grade took longer than {self._grade_limit_s:g} s and was ended"
+        except JudgeFault as error:
+            fault = str(error)
+        else:
+            if report.grade_id == order.grade_id:
+                return report, None
+            worker.kill()
+            fault = f"the measuring process reported grade {report.grade_id} instead"
+        log.error("judge_fault", grade_id=order.grade_id, kernel=order.kernel, fault=fault)
+        return None, fault
+
+    def _declare_unfit(self, reason: str) -> None:
+        log.error("unfit", reason=reason)
+        self.status, self.reason = HealthStatus.UNFIT, reason
+        while self._queue:
+            self._queue.popleft().done.set_exception(self._unfit())
+
+    def _unfit(self) -> Refused:
+        return Refused(503, "unfit", f"this judge cannot grade: {self.reason}; an operator has to mend that")

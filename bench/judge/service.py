@@ -1,0 +1,249 @@
+"""The life of a request that grades: known by its key? allowed? then queued, graded, recorded, answered."""
+
+import asyncio
+import hashlib
+import socket
+import statistics
+import uuid
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import ParamSpec, TypeVar
+
+import structlog
+
+from bench.config import JudgeConfig
+from bench.errors import ShardError
+from bench.judge.admission import Route, Submission
+from bench.judge.answers import Course, Server, answer_text, fault_report, order_for, origin_of
+from bench.judge.caller import Caller
+from bench.judge.refusal import Refused
+from bench.judge.scheduler import Graded, Scheduler
+from bench.judge.schemas import ADHOC, Health, Kind, Outcome, SubmissionMode
+from bench.records import GradeOrder, GradeReport
+from bench.results.shard import Shard, StoredAnswer
+from bench.seeds import new_root, request_seed
+from bench.version import commit, package_version
+
+log = structlog.get_logger()
+P = ParamSpec("P")
+R = TypeVar("R")
+
+ROUTES = ("/health", "/task", "/baseline", "/score", "/submit", "/profile", "/search", "/grades", "/metrics")
+# Times of a denominator that `/baseline` takes the median of.
+REMEMBERED = 64
+
+
+@dataclass(frozen=True)
+class Pending:
+    """A grade that is being made. `done` gives the answer's JSON text, or raises Refused."""
+
+    grade_id: str
+    submission: Submission
+    done: "asyncio.Task[str]"
+
+
+class GradeService:
+    """Everything between a checked submission and its answer. One event loop; the shard is used from threads.
+
+    `secret` is the job's root; without one the judge is open: it draws a root of its own and stores the seeds
+    with the grades. `graded` is told of every finished grade (for metrics).
+    """
+
+    def __init__(
+        self,
+        config: JudgeConfig,
+        secret: bytes | None,
+        shard: Shard,
+        scheduler: Scheduler,
+        graded: Callable[[Kind, GradeReport, Graded], None],
+    ) -> None:
+        self.config, self.shard, self.scheduler = config, shard, scheduler
+        self.stopping = False
+        self._open, self._root = secret is None, secret or new_root()
+        self._graded = graded
+        self._server = Server(socket.gethostname(), package_version(), commit())
+        self._pending: dict[str, Pending] = {}
+        self._denominators: dict[tuple[str, str], deque[float]] = {}
+        # One request at a time finds out whether it may be graded: a second one must see the first.
+        self._gate = asyncio.Lock()
+
+    async def open(self, submission: Submission) -> Pending | StoredAnswer:
+        """The stored answer to this key, the grade in flight for it, or a new grade.
+
+        Raises:
+            Refused: 400 key used with another body, 409, 429, 503.
+        """
+        async with self._gate:
+            known = self._in_flight(submission) or await self._stored(submission)
+            if known is not None:
+                return known
+            await self._check_mode(submission)
+            if submission.kind is Kind.PROMOTED:
+                await self._check_promotion(submission)
+            self._check_fit()
+            return self._begin(submission)
+
+    async def find(self, grade_id: str, caller: Caller) -> Pending | StoredAnswer:
+        """An earlier request's grade.
+
+        Raises:
+            Refused: 404 no such grade, 403 another episode's.
+        """
+        found: Pending | StoredAnswer | None = self._pending.get(grade_id)
+        if found is None:
+            found = await self._in_shard(self.shard.answer, grade_id)
+        if found is None:
+            raise Refused(
+                404, "unknown_grade", f"no grade '{grade_id[:80]}' here; use the grade_id of an answer"
+            )
+        label = found.submission.caller.label if isinstance(found, Pending) else found.label
+        if not caller.may_read(label):
+            raise Refused(403, "other_episode", "this grade belongs to another episode; read your own")
+        return found
+
+    def health(self) -> Health:
+        """The state as `/health` shows it."""
+        scheduler, ready = self.scheduler, self.scheduler.ready
+        return Health(
+            status=scheduler.status,
+            rank=self.config.rank,
+            run_id=self.config.run_id,
+            routes=ROUTES,
+            device=ready.device if ready else self.config.device,
+            sandbox=ready.sandbox if ready else None,
+            queue_depth=scheduler.depth,
+            inflight_submits=sum(p.submission.route is Route.SUBMIT for p in self._pending.values()),
+            self_grade=scheduler.reason,
+            version=self._server.package_version,
+        )
+
+    def denominator_ns(self, kernel: str, name: str) -> float | None:
+        """Median time (ns) of a denominator over the grades that this process made, None before the first."""
+        medians = self._denominators.get((kernel, name))
+        return statistics.median(medians) if medians else None
+
+    async def drain(self, limit_s: float) -> None:
+        """Take nothing new, and wait until what is in flight is recorded, at most `limit_s` seconds."""
+        self.stopping = True
+        if pending := [grade.done for grade in self._pending.values()]:
+            log.info("draining", grades=len(pending))
+            await asyncio.wait(pending, timeout=limit_s)
+
+    def _in_flight(self, submission: Submission) -> Pending | None:
+        key, label = submission.beside.key, submission.caller.label
+        for pending in self._pending.values():
+            other = pending.submission
+            if key and (other.beside.key, other.caller.label, other.route) == (key, label, submission.route):
+                _check_same_body(other.body_sha256, submission)
+                return pending
+        return None
+
+    async def _stored(self, submission: Submission) -> StoredAnswer | None:
+        """The recorded answer to this key; a fault of the judge is none, so that its retry is graded."""
+        key = submission.beside.key
+        if key is None:
+            return None
+        label, kind = submission.caller.label, submission.route.kind
+        found = await self._in_shard(lambda: self.shard.find_key(label, kind, key))
+        if found is None or found.outcome is Outcome.JUDGE_FAULT:
+            return None
+        _check_same_body(found.body_sha256, submission)
+        return found
+
+    async def _check_mode(self, submission: Submission) -> None:
+        label, mode = submission.caller.label, submission.caller.setup.submission_mode
+        if submission.route is Route.SCORE or label is None or mode is SubmissionMode.MULTI:
+            return
+        for pending in self._pending.values():
+            if pending.submission.route is Route.SUBMIT and pending.submission.caller.label == label:
+                message = f"a submission of this episode is being graded: GET /grades/{pending.grade_id}"
+                raise Refused(409, "submit_in_flight", message)
+        accepted = await self._in_shard(self.shard.accepted_submit, label)
+        if accepted is not None:
+            message = (
+                f"this episode has submitted once and may not again ({mode} mode): see /grades/{accepted}"
+            )
+            raise Refused(409, "already_submitted", message)
+
+    async def _check_promotion(self, submission: Submission) -> None:
+        promoted = submission.beside.of_grade or ""
+        score = await self._in_shard(self.shard.answer, promoted)
+        if score is None or score.label != submission.caller.label or score.kind is not Kind.SCORE:
+            raise Refused(400, "bad_promotion", f"'{promoted[:80]}' is no /score of this episode")
+        if score.outcome is not Outcome.SOLVED:
+            raise Refused(400, "bad_promotion", f"score {promoted} is {score.outcome}; promote a solved one")
+        stored = await self._in_shard(self.shard.grade_source, promoted)
+        sent = hashlib.sha256((submission.source or "").encode()).hexdigest()
+        if stored is None or stored.sha256 != sent:
+            raise Refused(
+                400, "bad_promotion", f"the source is not the one of score {promoted}; send that one"
+            )
+
+    def _check_fit(self) -> None:
+        if self.stopping:
+            raise Refused(
+                503, "stopping", "this judge is ending; send the request again, with its key, later"
+            )
+        self.scheduler.check()
+
+    def _begin(self, submission: Submission) -> Pending:
+        grade_id = str(uuid.uuid4())
+        done = asyncio.create_task(self._make(grade_id, submission))
+        pending = self._pending[grade_id] = Pending(grade_id, submission, done)
+        done.add_done_callback(lambda _: self._pending.pop(grade_id))
+        done.add_done_callback(_retrieve)
+        return pending
+
+    async def _make(self, grade_id: str, submission: Submission) -> str:
+        """Grade and record; the answer's text. It is durable in the shard when this returns."""
+        seed = request_seed(self._root, submission.caller.label or ADHOC, grade_id)
+        order = order_for(submission, grade_id, seed, self.config)
+        requested_at = _now()
+        graded = await self.scheduler.grade(order)
+        report = graded.report or self._fault(order, graded)
+        answer = answer_text(submission, report, self.config.rank)
+        course = Course(requested_at, _now(), graded.queue_ms, graded.grade_ms, graded.fault)
+        origin = origin_of(submission, answer, course, self._server)
+        reveal = seed if self._open else None
+        await self._in_shard(lambda: self.shard.record(origin, report, reveal=reveal))
+        self._note(submission.kind, submission.kernel, report, graded)
+        return answer
+
+    def _fault(self, order: GradeOrder, graded: Graded) -> GradeReport:
+        ready = self.scheduler.ready
+        sandbox, device = (ready.sandbox, ready.device) if ready else ("none", self.config.device)
+        return fault_report(order, graded.fault or "", sandbox, device)
+
+    def _note(self, kind: Kind, kernel: str, report: GradeReport, graded: Graded) -> None:
+        self._graded(kind, report, graded)
+        if report.denominator and report.cells:
+            median_ns = statistics.median(statistics.median(cell.denominator_ns) for cell in report.cells)
+            seen = self._denominators.setdefault((kernel, report.denominator), deque(maxlen=REMEMBERED))
+            seen.append(median_ns)
+        log.info("graded", grade_id=report.grade_id, kind=kind, outcome=report.outcome, score=report.score)
+
+    async def _in_shard(self, call: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call the shard off the event loop; where it cannot be read or written the judge refuses."""
+        try:
+            return await asyncio.to_thread(call, *args, **kwargs)
+        except ShardError as error:
+            log.error("shard", fault=str(error))
+            raise Refused(503, "unfit", f"this judge cannot keep grades: {error}") from error
+
+
+def _check_same_body(sha256: str | None, submission: Submission) -> None:
+    if sha256 != submission.body_sha256:
+        message = "this Idempotency-Key was used with another body; use a new key for a new request"
+        raise Refused(400, "key_reused", message)
+
+
+def _retrieve(done: "asyncio.Task[str]") -> None:
+    """Look at a grade's refusal, which nobody may wait for: else asyncio reports it as forgotten."""
+    if not done.cancelled():
+        done.exception()
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -1,0 +1,78 @@
+"""How router and judge serve: uvicorn on one socket, told to end by SIGTERM or SIGINT, its connections kept alive."""
+
+import asyncio
+import contextlib
+import gc
+import signal
+import socket
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any
+
+import uvicorn
+import uvloop
+
+from bench.errors import EnvironmentFault
+
+# A client that is idle for longer asks on a new connection.
+KEEP_ALIVE_S = 600
+BACKLOG = 1024
+
+
+class Server(uvicorn.Server):
+    """uvicorn without signal handlers of its own: it would end by the signal, and we end with code 0."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def server(app: Callable[..., Any], finish_s: int) -> Server:
+    """A server for an ASGI application; answers under way may take `finish_s` seconds after it is told to end."""
+    return Server(
+        uvicorn.Config(
+            app,
+            http="httptools",
+            ws="none",
+            lifespan="off",
+            access_log=False,
+            log_config=None,
+            # Neither address nor header of a request is used, and each of these costs every request time.
+            proxy_headers=False,
+            server_header=False,
+            date_header=False,
+            timeout_keep_alive=KEEP_ALIVE_S,
+            timeout_graceful_shutdown=finish_s,
+        )
+    )
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket.
+
+    Raises:
+        EnvironmentFault: the address cannot be bound; the message names it.
+    """
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((host, port), family=family, backlog=BACKLOG)
+    except OSError as error:
+        message = f"{host}:{port} cannot be bound ({error.strerror}); end what holds it, or choose another port"
+        raise EnvironmentFault(message) from error
+
+
+def ending() -> asyncio.Event:
+    """An event that SIGTERM and SIGINT set. Call it in the event loop of the main thread."""
+    asked = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, asked.set)
+    return asked
+
+
+def run(main: Coroutine[Any, Any, int]) -> int:
+    """Run a service's main coroutine; its exit code."""
+    # What is there now stays: collections that walk over it would only add pauses to requests.
+    gc.collect()
+    gc.freeze()
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(main)

@@ -1,0 +1,101 @@
+"""The measuring process of a judge: grades one order a line, away from the web server.
+
+`python -m bench.worker <judge.json>`; stdin and stdout carry one JSON object a line. It says `{"ready": {...}}` after
+it has graded one of its own references, or `{"unfit": "why"}`; then answers each `{"order": GradeOrder}` with
+`{"report": GradeReport}` or `{"fault": "why"}`.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TextIO
+
+from pydantic import ValidationError
+
+from bench import process, seeds
+from bench.config import JudgeConfig
+from bench.court import Court, open_court
+from bench.errors import JudgeFault, KernelcourtError
+from bench.grade import grade
+from bench.judge.schemas import Kind, Language, Outcome, Preset
+from bench.records import GradeOrder, GradeReport
+from bench.task import Task, select
+
+
+def main() -> int:
+    process.die_with_parent()
+    process.adopt_orphans()
+    answers = _private_stdout()
+    try:
+        config = JudgeConfig.read(Path(sys.argv[1]))
+        court = open_court(config.allow_sandbox, config.rank, config.ranks, config.timing_cores, config.clock_core)
+        self_grade(court)
+    except KernelcourtError as error:
+        _say(answers, {"unfit": str(error)})
+        return int(error.exit_code)
+    cores = {"timing": court.cores.timing, "clock": court.cores.clock}
+    _say(answers, {"ready": {"sandbox": str(court.sandbox.level), "device": config.device, "cores": cores}})
+    for order in _orders(answers):
+        try:
+            _say(answers, {"report": grade(order, court).model_dump(mode="json")})
+        except KernelcourtError as error:
+            _say(answers, {"fault": str(error)})
+        process.sweep(spare=set())
+    return 0
+
+
+def self_grade(court: Court) -> GradeReport | None:
+    """Grade the first kernel's own baseline at S: toolchain, sandbox and clock work, or the judge is unfit.
+
+    Raises:
+        JudgeFault: the baseline was not solved; the message holds the finding.
+    """
+    tasks = [task for task in select("all") if task.manifest.platform.status == "active"]
+    if not tasks:
+        raise JudgeFault("the corpus holds no active kernel; set KCOURT_TASKS_DIR to a folder of kernels")
+    report = grade(baseline_order(tasks[0]), court)
+    if report.outcome is not Outcome.SOLVED:
+        finding = report.provenance.get("finding")
+        raise JudgeFault(f"the judge's own {tasks[0].name} is {report.outcome}, not solved: {finding} {report.log}")
+    return report
+
+
+def baseline_order(task: Task, preset: Preset = Preset.S, protocol: str = "mw2x5") -> GradeOrder:
+    """An order that grades a kernel's own first baseline."""
+    baseline = task.baselines[0]
+    return GradeOrder(
+        grade_id="self",
+        kind=Kind.CALIBRATION,
+        kernel=task.name,
+        language=Language.CPP if baseline.suffix == ".cpp" else Language.C,
+        source=baseline.read_text(encoding="utf-8"),
+        preset=preset,
+        protocol=protocol,
+        seed=seeds.new_root().hex(),
+    )
+
+
+def _private_stdout() -> TextIO:
+    """Keep the answer stream to ourselves: whatever else prints goes to stderr."""
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    return answers
+
+
+def _orders(answers: TextIO) -> Iterator[GradeOrder]:
+    for line in sys.stdin:
+        try:
+            yield GradeOrder.model_validate(json.loads(line)["order"])
+        except (ValueError, KeyError, TypeError, ValidationError) as error:
+            _say(answers, {"fault": f"not an order: {error}"})
+
+
+def _say(answers: TextIO, message: dict[str, Any]) -> None:
+    answers.write(json.dumps(message) + "\n")
+    answers.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,168 @@
+"""What an agent node does with clients that misbehave: real processes, no judge."""
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import psutil
+import pytest
+from agent_node import DONE, READY, NodeFiles, finished
+
+from bench.judge.schemas import End
+
+URLS = ["http://127.0.0.1:9"]
+SAY_READY, SAY_DONE = f"echo '{READY}'", f"echo '{DONE}'"
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> NodeFiles:
+    return NodeFiles(tmp_path, URLS, exit_grace_s=0.3, ready_timeout_s=1.5, idle_timeout_s=1.5)
+
+
+def test_ends_come_from_the_stream_and_never_from_exit_codes(node: NodeFiles) -> None:
+    shells = {
+        "finished": f"{SAY_READY}; {SAY_DONE}; exit 7",
+        "api": f"""{SAY_READY}; echo '{{"end": "api"}}'; exit 0""",
+        "context": f"""{SAY_READY}; echo '{{"end": "context"}}'; exit 1""",
+        "lingers": f"{SAY_READY}; {SAY_DONE}; sleep 60",
+        "closes": f"{SAY_READY}; {SAY_DONE}; exec >&- 2>&-; sleep 60",
+        "wordless": f"{SAY_READY}; exit 0",
+        "stalls": f"{SAY_READY}; sleep 60",
+        "wrong-tools": """echo '{"tools": ["score"]}'; sleep 60""",
+        "no-tools": "sleep 60",
+        "no-tools-exit": f"{SAY_DONE}",
+        "missing": "exec /no/such/program",
+        "garbage": f"""head -c 100000 /dev/urandom; echo; {SAY_READY}; echo '{{"tokens": "x"}}'; {SAY_DONE}""",
+        "greedy": f"""{SAY_READY}; echo '{{"tokens": 200000000}}'; sleep 60""",
+        "deaf": f"""trap '' TERM; {SAY_READY}; {SAY_DONE}; while :; do sleep 1; done""",
+    }
+    for setup, shell in shells.items():
+        node.rogue(setup, ["axpy"], shell=shell)
+    node.rogue("absent", ["axpy"], program="/no/such/client")
+    node.settings |= {"workers": 8, "crash_attempts": 2}
+    node.run()
+    seen = {setup: node.record(setup, "axpy") for setup in node.setups}
+    expected = {
+        "finished": (End.FINISHED, 1),
+        "api": (End.API, 1),
+        "context": (End.CONTEXT, 1),
+        "lingers": (End.FINISHED, 1),
+        "closes": (End.FINISHED, 1),
+        "wordless": (End.CRASH, 2),
+        "stalls": (End.CRASH, 2),
+        "wrong-tools": (End.TOOLS_UNAVAILABLE, 2),
+        "no-tools": (End.TOOLS_UNAVAILABLE, 2),
+        "no-tools-exit": (End.TOOLS_UNAVAILABLE, 2),
+        "missing": (End.START_FAILED, 1),
+        "garbage": (End.FINISHED, 1),
+        "greedy": (End.TOKENS, 1),
+        "deaf": (End.FINISHED, 1),
+        "absent": (End.START_FAILED, 1),
+    }
+    assert {setup: (record.end, record.attempts) for setup, record in seen.items()} == expected
+    assert seen["finished"].exit_code == 7
+    assert seen["finished"].tokens_output is None
+
+
+def test_nothing_that_a_client_started_survives_it(node: NodeFiles) -> None:
+    daemon = (
+        "import os,time\nif os.fork() == 0:\n os.setsid()\n if os.fork() == 0: time.sleep(300)\n os._exit(0)"
+    )
+    escapes = f'python3 -S -c "{daemon}" & setsid sleep 300 & (sleep 300 &) ; wait %1'
+    node.rogue("s", ["axpy"], shell=f"{SAY_READY}; {escapes}; sleep 0.2; {SAY_DONE}")
+    driver = node.start()
+    node.until("attempt_started")
+    family: set[int] = set()
+    while driver.poll() is None:
+        family |= {child.pid for child in process_tree(driver.pid)}
+        node.until("attempt_started")
+        if node.events("episode_ended"):
+            break
+    finished(driver)
+    assert len(family) >= 4
+    assert not {pid for pid in family if psutil.pid_exists(pid)}
+
+
+def process_tree(pid: int) -> list[psutil.Process]:
+    try:
+        return psutil.Process(pid).children(recursive=True)
+    except psutil.NoSuchProcess:
+        return []
+
+
+def test_client_gets_a_home_of_its_own_and_no_inherited_secrets(node: NodeFiles) -> None:
+    cpu = min(os.sched_getaffinity(0))
+    node.settings["cpus"] = (cpu,)
+    show = (
+        "import json,os; print(json.dumps({'env': dict(os.environ), 'nice': os.nice(0), 'cwd': os.getcwd(),"
+        "'cpus': sorted(os.sched_getaffinity(0)), 'stdin': os.read(0, 1).decode()}))"
+    )
+    script = f"{show}; print('{READY}'); print('{DONE}')"
+    node.rogue("s", ["axpy", "gelu"], script=script)
+    node.run()
+    shown = []
+    for kernel in ("axpy", "gelu"):
+        log = node.episode("s", kernel) / "attempt-1" / "rogue.log"
+        shown.append(json.loads(log.read_text().splitlines()[0]))
+    homes = {look["env"]["HOME"] for look in shown}
+    assert len(homes) == 2
+    assert all(home.startswith(str(node.run_dir)) for home in homes)
+    for look in shown:
+        assert "KCOURT_TEST_KEY" not in look["env"]
+        assert str(node.secret_file) not in json.dumps(look)
+        assert (look["nice"], look["cpus"], look["stdin"]) == (10, [cpu], "")
+        assert Path(look["cwd"]).name.startswith("agent-")
+
+
+def test_lost_episode_process_costs_only_its_own_episode(node: NodeFiles) -> None:
+    node.rogue("victim", ["axpy"], shell=f"{SAY_READY}; setsid sleep 300 & sleep 300")
+    node.rogue("other", ["axpy"], shell=f"{SAY_READY}; sleep 0.5; {SAY_DONE}")
+    node.settings |= {"idle_timeout_s": 60, "ready_timeout_s": 60}
+    driver = node.start()
+    node.until("attempt_started", 2)
+    victim = next(
+        episode
+        for episode in psutil.Process(driver.pid).children()
+        if any("300" in child.cmdline() for child in process_tree(episode.pid))
+        or any("setsid sleep 300" in " ".join(child.cmdline()) for child in process_tree(episode.pid))
+    )
+    clients = [victim, *process_tree(victim.pid)]
+    victim.kill()
+    assert finished(driver)["ends"] == {"crash": 1, "finished": 1}
+    assert not [client for client in clients if psutil.pid_exists(client.pid)]
+    assert node.record("victim", "axpy").attempts == 1
+
+
+def test_killed_driver_takes_its_clients_along(node: NodeFiles) -> None:
+    node.rogue("s", ["axpy"], shell=f"{SAY_READY}; exec sleep 300")
+    node.settings |= {"idle_timeout_s": 60, "ready_timeout_s": 60}
+    driver = node.start()
+    node.until("attempt_started")
+    family = process_tree(driver.pid)
+    driver.send_signal(signal.SIGKILL)
+    driver.communicate(timeout=30)
+    assert psutil.wait_procs(family, timeout=10)[1] == []
+
+
+def test_sixty_episodes_at_six_workers_keep_the_driver_small(tmp_path: Path) -> None:
+    peaks = []
+    for count in (6, 60):
+        node = NodeFiles(tmp_path / str(count), URLS, workers=6)
+        kernels = [f"kernel{number}" for number in range(count)]
+        node.rogue("s", kernels, shell=f"{SAY_READY}; {SAY_DONE}")
+        report = node.run()
+        assert report["ends"] == {"finished": count}
+        workers = {json.loads(path.read_text())["worker"] for path in node.run_dir.glob("*/tokens.json")}
+        assert workers == set(range(6))
+        peaks.append(report["peak_kib"])
+    assert peaks[1] - peaks[0] < 4096
+
+
+def test_starts_are_staggered(node: NodeFiles) -> None:
+    node.settings |= {"workers": 3, "start_stagger_s": 0.3}
+    node.rogue("s", ["axpy", "gelu", "sgemm"], shell=f"{SAY_READY}; {SAY_DONE}")
+    node.run()
+    seconds = [float(event["at"][17:23]) for event in node.events("episode_started")]
+    gaps = [(later - earlier) % 60 for earlier, later in zip(seconds, seconds[1:], strict=False)]
+    assert min(gaps) >= 0.2

@@ -1,0 +1,126 @@
+"""Env files: what is read back is what was written; a mistake is named with file, line and nearest key."""
+
+import string
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench.errors import ConfigError
+from bench.judge.schemas import Language, Preset, SubmissionMode
+from cluster.study.settings import JobSettings, read_env, read_settings, reference_rows, render_env
+
+MINIMAL = "SETUP=gold\nHARNESS=scripted\nAGENT_SCRIPT=plan.json\nKERNELS=axpy\n"
+
+
+def env_file(tmp_path, text):
+    path = tmp_path / ".env.test"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_defaults_are_those_of_the_cluster_page(tmp_path):
+    settings = read_settings(env_file(tmp_path, MINIMAL))
+    assert (settings.inference_nodes, settings.agent_nodes, settings.judge_nodes) == (2, 1, 1)
+    assert (settings.agents_per_node, settings.agent_timeout_seconds) == (4, 72000)
+    assert (settings.agent_max_tokens, settings.agent_crash_attempts) == (120_000_000, 3)
+    assert settings.agent_submission_mode is SubmissionMode.SINGLE
+    assert (settings.step_stop_grace_seconds, settings.judge_drain_reserve_seconds) == (120, 900)
+    assert settings.agent_stall_abort_seconds == 3600
+
+
+def test_files_are_relative_to_the_env_file(tmp_path):
+    settings = read_settings(env_file(tmp_path, MINIMAL + "PROBLEMS_FILE=sub/problems.jsonl\n"))
+    assert settings.agent_script == tmp_path / "plan.json"
+    assert settings.problems_file == tmp_path / "sub" / "problems.jsonl"
+
+
+def test_overrides_win(tmp_path):
+    path = env_file(tmp_path, MINIMAL + "SANDBOX_ALLOW=full\n")
+    assert read_settings(path, {"SANDBOX_ALLOW": "limits"}).sandbox_allow == "limits"
+
+
+def test_the_setup_record_carries_the_setup_keys(tmp_path):
+    text = MINIMAL + "PRESET=S\nLANGUAGE=cpp\nAGENT_SUBMISSION_MODE=multi\nMODEL='a b'\nTEMPERATURE=0.5\n"
+    record = read_settings(env_file(tmp_path, text)).record
+    assert (record.setup, record.preset, record.language) == ("gold", Preset.S, Language.CPP)
+    assert (record.submission_mode, record.model, record.temperature) == (SubmissionMode.MULTI, "a b", 0.5)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param(
+            MINIMAL + "\n# note\nJUDGE_PROT=8800\n", [":7: ", "JUDGE_PROT", "JUDGE_PORT"], id="unknown"
+        ),
+        pytest.param(MINIMAL + "JUDGE_PORT=many\n", [":5: JUDGE_PORT", "'many'"], id="type"),
+        pytest.param(MINIMAL + "JUDGE_PORT=70000\n", [":5: JUDGE_PORT", "65534"], id="range"),
+        pytest.param(MINIMAL + "PRESET=XXL\n", [":5: PRESET", "'XL'"], id="word"),
+        pytest.param("HARNESS=claude_code\nKERNELS=axpy\n", ["SETUP", "required"], id="missing"),
+        pytest.param("SETUP=gold\n", ["PROBLEMS_FILE or KERNELS"], id="nothing-to-do"),
+        pytest.param("SETUP=gold\nKERNELS=axpy\nHARNESS=scripted\n", ["AGENT_SCRIPT"], id="no-script"),
+        pytest.param(MINIMAL + "SETUP=again\n", [":5: SETUP", "line 1"], id="twice"),
+        pytest.param(MINIMAL + "JUST A LINE\n", [":5: ", "JUST A LINE"], id="no-assignment"),
+        pytest.param(MINIMAL + "MODEL='open\n", [":5: "], id="open-quote"),
+        pytest.param(MINIMAL + "JOB_WALL_SECONDS=60\n", ["JOB_WALL_SECONDS=60", "1020"], id="no-time"),
+        pytest.param("SETUP='a b'\nKERNELS=axpy\n", [":1: SETUP"], id="setup-name"),
+    ],
+)
+def test_a_mistake_is_named(tmp_path, text, expected):
+    path = env_file(tmp_path, text)
+    with pytest.raises(ConfigError) as caught:
+        read_settings(path)
+    assert str(path) in str(caught.value)
+    for part in expected:
+        assert part in str(caught.value)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(ConfigError, match="nowhere"):
+        read_settings(tmp_path / "nowhere")
+
+
+def test_nothing_is_expanded_or_run(tmp_path):
+    marker = tmp_path / "marker"
+    path = env_file(tmp_path, f'A="$HOME"\nB=${{HOME}}\nC=$(touch {marker})\n')
+    values, _ = read_env(path)
+    assert values == {"A": "$HOME", "B": "${HOME}", "C": f"$(touch {marker})"}
+    assert not marker.exists()
+
+
+CHARACTERS = string.ascii_letters + string.digits + string.punctuation + " éßŁ漢😀"
+
+
+@given(
+    st.dictionaries(
+        st.text(string.ascii_uppercase + "_", min_size=1),
+        st.text(CHARACTERS) | st.text(CHARACTERS[-40:], max_size=8),
+        max_size=6,
+    )
+)
+def test_values_survive_the_env_file(tmp_path_factory, values):
+    path = tmp_path_factory.mktemp("env") / ".env"
+    path.write_text(render_env(values), encoding="utf-8")
+    assert read_env(path)[0] == values
+
+
+@pytest.mark.parametrize("text", ["a\nb", "a\0", "a\rb"], ids=["newline", "nul", "return"])
+def test_a_control_character_is_refused(text):
+    with pytest.raises(ConfigError, match="MODEL"):
+        render_env({"MODEL": text})
+
+
+def test_settings_survive_the_env_file(tmp_path):
+    settings = read_settings(env_file(tmp_path, MINIMAL + "AGENT_FAILOVER=false\nJUDGE_PORT=9000\n"))
+    again = tmp_path / ".env.again"
+    again.write_text(render_env(settings.values), encoding="utf-8")
+    assert read_settings(again) == settings
+
+
+def test_every_key_has_a_row_in_the_reference():
+    rows = {row.key: row for row in reference_rows()}
+    assert set(rows) == {name.upper() for name in JobSettings.model_fields}
+    assert all(row.meaning.endswith(".") and row.type for row in rows.values())
+    assert (rows["AGENT_TIMEOUT_SECONDS"].unit, rows["AGENT_TIMEOUT_SECONDS"].default) == ("s", "72000")
+    assert rows["SETUP"].default == "required"
+    assert rows["PRESET"].type == "one of S, M, L, XL"

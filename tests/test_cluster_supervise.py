@@ -1,0 +1,290 @@
+"""Supervision: when a watch ends and why, what a drain waits for, how far a job is, and how steps end."""
+
+import json
+import os
+import signal
+import sqlite3
+import sys
+import threading
+from contextlib import closing
+from dataclasses import replace
+
+import psutil
+import pytest
+
+from bench.errors import ExitCode
+from bench.judge.schemas import Health
+from cluster.job.drain import busy, drain
+from cluster.job.launchers import Role, Step, StepState, log_tail, state_of
+from cluster.job.launchers.local import LocalLauncher, free_ports, this_host
+from cluster.job.layout import RunLayout
+from cluster.job.progress import ProgressReader, count_grades
+from cluster.job.ranks import RankHealth, RankState, read_health
+from cluster.job.supervise import (
+    Cause,
+    Interrupts,
+    Rules,
+    Sight,
+    Steps,
+    Verdict,
+    decide,
+    end_records,
+    exit_code,
+)
+
+READY, LOST = RankHealth(0, RankState.READY), RankHealth(1, RankState.LOST, "gone")
+RULES = Rules(reserve_s=100, stall_s=60, failover=True)
+CALM = Sight(ranks=(READY, READY), agents=(None,), quiet_s=1, left_s=1000)
+
+
+@pytest.mark.parametrize(
+    ("sight", "rules", "cause"),
+    [
+        pytest.param(CALM, RULES, None, id="calm"),
+        pytest.param(replace(CALM, agents=(0, 0)), RULES, Cause.FINISHED, id="all-ended"),
+        pytest.param(replace(CALM, agents=(0, None)), RULES, None, id="one-still-runs"),
+        pytest.param(replace(CALM, agents=(1, 0)), RULES, Cause.FINISHED, id="one-driver-failed"),
+        pytest.param(replace(CALM, agents=(1, 2)), RULES, Cause.SERVICE_LOST, id="every-driver-failed"),
+        pytest.param(replace(CALM, ranks=(READY, LOST)), RULES, None, id="a-rank-survives"),
+        pytest.param(
+            replace(CALM, ranks=(READY, LOST)),
+            replace(RULES, failover=False),
+            Cause.SERVICE_LOST,
+            id="no-failover",
+        ),
+        pytest.param(replace(CALM, ranks=(LOST, LOST)), RULES, Cause.SERVICE_LOST, id="no-rank-survives"),
+        pytest.param(replace(CALM, left_s=100), RULES, Cause.WALL_CLOCK, id="wall-clock"),
+        pytest.param(replace(CALM, left_s=None), RULES, None, id="no-wall-clock"),
+        pytest.param(replace(CALM, quiet_s=60), RULES, Cause.STALLED, id="stall"),
+        pytest.param(replace(CALM, quiet_s=1e6), replace(RULES, stall_s=0), None, id="stall-off"),
+    ],
+)
+def test_when_a_watch_ends(sight, rules, cause):
+    verdict = decide(sight, rules)
+    assert (verdict and verdict.cause) == cause
+
+
+@pytest.mark.parametrize(
+    ("cause", "sight", "merged", "code"),
+    [
+        pytest.param(Cause.FINISHED, CALM, True, ExitCode.OK, id="ok"),
+        pytest.param(Cause.FINISHED, replace(CALM, ranks=(READY, LOST)), True, ExitCode.DEGRADED, id="rank"),
+        pytest.param(Cause.FINISHED, replace(CALM, agents=(1, 0)), True, ExitCode.DEGRADED, id="node"),
+        pytest.param(Cause.FINISHED, CALM, False, ExitCode.MERGE_FAILED, id="merge"),
+        pytest.param(Cause.NEVER_READY, None, True, ExitCode.NEVER_READY, id="never-ready"),
+        pytest.param(Cause.SERVICE_LOST, CALM, True, ExitCode.SERVICE_LOST, id="lost"),
+        pytest.param(Cause.STALLED, CALM, True, ExitCode.STALLED, id="stalled"),
+        pytest.param(Cause.WALL_CLOCK, CALM, True, ExitCode.WALL_CLOCK, id="wall"),
+        pytest.param(Cause.CANCELLED, CALM, True, ExitCode.CANCELLED, id="cancelled"),
+    ],
+)
+def test_exit_codes(cause, sight, merged, code):
+    assert exit_code(Verdict(cause, ""), sight, merged) is code
+
+
+def health(**changes):
+    values = {
+        "status": "ok",
+        "rank": 0,
+        "run_id": "job",
+        "routes": (),
+        "device": "cpu",
+        "sandbox": None,
+        "queue_depth": 3,
+        "inflight_submits": 2,
+        "self_grade": "passed",
+        "version": "1",
+    }
+    return Health.model_validate(values | changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "state"),
+    [
+        pytest.param({}, RankState.READY, id="ok"),
+        pytest.param({"status": "starting"}, RankState.STARTING, id="starting"),
+        pytest.param({"status": "unfit"}, RankState.UNFIT, id="unfit"),
+        pytest.param({"run_id": "other"}, RankState.UNFIT, id="another-job-on-its-port"),
+        pytest.param({"rank": 1}, RankState.UNFIT, id="another-rank-on-its-port"),
+    ],
+)
+def test_what_health_means(changes, state):
+    assert read_health(0, "job", health(**changes)).state is state
+
+
+def test_a_drain_waits_for_submits_and_for_judges_that_restart():
+    answers = [
+        [RankHealth(0, RankState.READY, inflight_submits=2), RankHealth(1, RankState.STARTING)],
+        [RankHealth(0, RankState.READY, inflight_submits=1), RankHealth(1, RankState.READY)],
+        [RankHealth(0, RankState.READY), RankHealth(1, RankState.LOST, inflight_submits=5)],
+    ]
+    assert busy(answers[0]) == {0: 2, 1: 1}
+    drained = drain(iter(answers).__next__, lambda _: None, limit_s=60)
+    assert drained.complete
+
+
+def test_a_drain_gives_up_at_its_limit():
+    stuck = [RankHealth(0, RankState.READY, inflight_submits=1)]
+    assert drain(lambda: stuck, lambda _: None, limit_s=0).left == {0: 1}
+
+
+def shard_with(path, grades):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("CREATE TABLE IF NOT EXISTS grades (kind, outcome)")
+        database.executemany("INSERT INTO grades VALUES (?, ?)", grades)
+
+
+def test_progress_counts_episodes_and_grades_and_the_quiet_between_them(tmp_path):
+    layout, now = RunLayout(tmp_path), [0.0]
+    reader = ProgressReader(layout, planned=3, nodes=1, ranks=2, clock=lambda: now[0])
+    now[0] = 5.0
+    assert reader.read().quiet_s == 5.0
+    layout.agent_node(0).mkdir(parents=True)
+    with layout.events(0).open("a") as events:
+        events.write('{"event": "episode_started"}\n{"event": "episode_started"}\n{"event": "episo')
+        events.flush()
+        first = reader.read()
+        events.write('de_ended"}\n')
+    shard_with(layout.shard(1), [("score", "wrong"), ("submit", "solved")])
+    second = reader.read()
+    assert (first.started, first.ended, first.running, first.left, first.quiet_s) == (2, 0, 2, 1, 0.0)
+    assert (second.started, second.ended, second.grades) == (2, 1, {"score": 1, "submit": 1})
+    assert second.solved == 1
+    now[0] = 9.0
+    assert reader.read().quiet_s == 4.0
+    shard_with(layout.shard(0), [("submit", "crashed")])
+    assert reader.read().quiet_s == 0.0
+
+
+def test_a_shard_that_cannot_be_read_just_now_counts_nothing(tmp_path):
+    assert not count_grades(tmp_path / "missing.db")
+    (tmp_path / "empty.db").touch()
+    assert not count_grades(tmp_path / "empty.db")
+
+
+def step(tmp_path, code, name="agent-0", **more):
+    return Step(name, Role.AGENT, (sys.executable, "-c", code), this_host(), tmp_path / f"{name}.log", **more)
+
+
+@pytest.fixture
+def steps(tmp_path):
+    layout = RunLayout(tmp_path / "run")
+    layout.create()
+    found = Steps(LocalLauncher(1), layout)
+    yield found
+    found.kill_all()
+
+
+def started(running):
+    """Wait until a step has said so in its log."""
+    waiting = threading.Event()
+    while "up" not in log_tail(running.step.log):
+        assert running.poll() is None
+        waiting.wait(0.01)
+
+
+def ended(process):
+    """Whether a process is gone, or only waits to be reaped by whoever adopted it."""
+    waiting = threading.Event()
+    for _ in range(500):
+        if not process.is_running() or process.status() == psutil.STATUS_ZOMBIE:
+            return True
+        waiting.wait(0.01)
+    return False
+
+
+@pytest.mark.parametrize(
+    ("code", "state", "exit_status"),
+    [
+        pytest.param("pass", StepState.SUCCEEDED, 0, id="ok"),
+        pytest.param("raise SystemExit(3)", StepState.FAILED, 3, id="failed"),
+        pytest.param("import os; os.kill(os.getpid(), 9)", StepState.KILLED, -9, id="killed"),
+    ],
+)
+def test_every_end_is_recorded(tmp_path, steps, code, state, exit_status):
+    running = steps.start(step(tmp_path, code))
+    running.wait(20)
+    steps.note_ends()
+    (record,) = end_records(RunLayout(tmp_path / "run"))
+    assert (record["name"], record["role"], record["state"]) == ("agent-0", "agent", state)
+    assert (record["exit_code"], record["stopped"]) == (exit_status, False)
+    assert state_of(running.poll()) is state
+
+
+def test_stop_gives_a_step_time_to_leave(tmp_path, steps):
+    code = (
+        "import signal, sys; signal.signal(15, lambda *_: sys.exit(7));"
+        "print('up', flush=True); signal.pause()"
+    )
+    running = steps.start(step(tmp_path, code))
+    started(running)
+    steps.stop(Role.AGENT, grace_s=20)
+    (record,) = end_records(RunLayout(tmp_path / "run"))
+    assert (record["exit_code"], record["stopped"]) == (7, True)
+
+
+def test_stop_kills_what_does_not_leave_and_its_children(tmp_path, steps):
+    code = (
+        "import signal, subprocess, sys; signal.signal(15, signal.SIG_IGN);"
+        "c = subprocess.Popen([sys.executable, '-c', 'import signal; signal.pause()']);"
+        "print('up', c.pid, flush=True); signal.pause()"
+    )
+    running = steps.start(step(tmp_path, code))
+    started(running)
+    child = psutil.Process(int(log_tail(running.step.log).split()[1]))
+    steps.stop(Role.AGENT, grace_s=0.2)
+    assert running.poll() == -9
+    assert ended(child)
+
+
+def test_a_step_gets_its_environment_and_cpus(tmp_path, steps):
+    code = "import os; print(os.environ['COLOUR'], sorted(os.sched_getaffinity(0)))"
+    cpu = this_host().cpus[-1]
+    running = steps.start(step(tmp_path, code, cpus=(cpu,), env={"COLOUR": "blue"}))
+    assert running.wait(20) == 0
+    assert log_tail(running.step.log) == f"blue [{cpu}]"
+
+
+def test_the_tail_of_a_log_is_its_last_lines(tmp_path):
+    log = tmp_path / "x.log"
+    log.write_text("\n".join(map(str, range(5000))))
+    assert log_tail(log, lines=2) == "4998\n4999"
+    assert log_tail(tmp_path / "none.log") == "(it printed nothing)"
+
+
+def test_ports_that_are_taken_are_skipped():
+    import socket
+
+    first = free_ports(4)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", first + 3))
+        assert free_ports(4) > first
+
+
+@pytest.mark.parametrize(
+    ("number", "cause"),
+    [
+        (signal.SIGTERM, Cause.CANCELLED),
+        (signal.SIGINT, Cause.CANCELLED),
+        (signal.SIGUSR1, Cause.WALL_CLOCK),
+    ],
+    ids=["term", "int", "usr1"],
+)
+def test_signals_become_causes_and_the_first_counts(number, cause):
+    before = signal.getsignal(number)
+    with Interrupts() as interrupts:
+        os.kill(os.getpid(), number)
+        interrupts.pause(20)
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert interrupts.verdict is not None
+        assert interrupts.verdict.cause is cause
+    assert signal.getsignal(number) is before
+
+
+def test_end_records_are_json(tmp_path, steps):
+    steps.start(step(tmp_path, "pass")).wait(20)
+    steps.note_ends()
+    steps.note_ends()
+    record = json.loads(RunLayout(tmp_path / "run").end_record("agent-0").read_text())
+    assert set(record) == {"name", "role", "host", "state", "exit_code", "stopped", "seconds", "ended_at"}
