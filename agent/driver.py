@@ -25,7 +25,14 @@ from bench.judge.schemas import End, EpisodeRecord, Problem
 
 NICENESS = 10
 _FORK = multiprocessing.get_context("fork")
-_log = structlog.get_logger()
+_log = structlog.wrap_logger(
+    structlog.PrintLogger(sys.stderr),
+    processors=[
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso"),
+        structlog.processors.JSONRenderer(),
+    ],
+)
 LoadHarness = Callable[[str, Mapping[str, str]], Harness]
 
 

@@ -27,7 +27,8 @@ class JudgeConfig(BaseModel):
     shared_dir: Annotated[Path | None, Field(description="Folder that `source_file` must lie in.")] = None
     cache_dir: Annotated[Path, Field(description="Built helpers, denominators and oracles, by content.")]
     secret_file: Annotated[
-        Path | None, Field(description="Job secret for tokens and seeds; none makes an open judge (loopback only).")
+        Path | None,
+        Field(description="Job secret for tokens and seeds; none makes an open judge (loopback only)."),
     ] = None
     setups: Annotated[dict[str, SetupRecord], Field(description="Setups this job serves, by name.")] = {}
     input_mode: Annotated[InputMode, Field(description="What a submission may be.")] = InputMode.SOURCE

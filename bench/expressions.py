@@ -52,7 +52,9 @@ def _names(node: ast.expr, text: str) -> set[str]:
         case ast.Call(func=ast.Name(id=name), keywords=[]) if name in _CALLS and node.args:
             return set().union(*(_names(argument, text) for argument in node.args))
     known = ", ".join(_CALLS)
-    raise ValueError(f"'{text}' may use only numbers, size names, + - * / // % and {known}; found {ast.dump(node)[:60]}")
+    raise ValueError(
+        f"'{text}' may use only numbers, size names, + - * / // % and {known}; found {ast.dump(node)[:60]}"
+    )
 
 
 def _evaluate(node: ast.expr, values: Mapping[str, int]) -> Number:

@@ -100,9 +100,12 @@ def bench(work: Work, candidate: Artifact) -> Iterator[tuple[Session, Runner]]:
     task, seed = work.task, work.seed
     plan = [case.sizes for case in (*correctness_cases(task, seed), *held_out_cases(task, seed))]
     plan += [timed_sizes(task, seed, work.order.preset, index) for index in range(work.protocol.inputs)]
-    with work.court.timing(work.watch), contextlib.closing(Arena(task, plan)) as arena:
-        with start(work, candidate, arena) as runner:
-            yield Session(task, seed, arena, work.watch), runner
+    with (
+        work.court.timing(work.watch),
+        contextlib.closing(Arena(task, plan)) as arena,
+        start(work, candidate, arena) as runner,
+    ):
+        yield Session(task, seed, arena, work.watch), runner
 
 
 def start(work: Work, artifact: Artifact, arena: Arena) -> Runner:

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.judge.schemas import Preset
 from bench.seeds import stream_key
-from bench.task import Argument, Family, Preset, Role, Sizes, Task
+from bench.task import Argument, Family, Role, Sizes, Task
 
 Words = NDArray[np.uint64]
 RESIDUES = 16
@@ -25,7 +26,7 @@ def words(key: tuple[int, int], count: int) -> Words:
 
 
 def _centred(w: Words, shift: int, half: int) -> NDArray[np.float64]:
-    return (w >> np.uint64(shift)).astype(np.int64) - half
+    return ((w >> np.uint64(shift)).astype(np.int64) - half).astype(np.float64)
 
 
 def _normal(w: Words) -> NDArray[np.float64]:
@@ -59,7 +60,9 @@ def _below(w: Words, bound: int) -> NDArray[np.int64]:
     return (((w >> np.uint64(32)) * np.uint64(bound)) >> np.uint64(32)).astype(np.int64)
 
 
-def draw(argument: Argument, family: Family, key: tuple[int, int], shape: tuple[int, ...], bound: int = 0) -> NDArray[Any]:
+def draw(
+    argument: Argument, family: Family, key: tuple[int, int], shape: tuple[int, ...], bound: int = 0
+) -> NDArray[Any]:
     """Values of one argument in NumPy; `bound` is the exclusive upper bound of the integer families."""
     count = math.prod(shape)
     assert argument.dtype is not None

@@ -138,7 +138,9 @@ def _reduced_precision(task: Task) -> str | None:
         if argument.role is Role.INOUT:
             before += f"  {loop} {name}[i] = kc_bf16({name}[i]);\n"
         else:
-            before += f"  float *b_{name} = malloc(({_count(argument)}) * 4); {loop} b_{name}[i] = kc_bf16({name}[i]);\n"
+            before += (
+                f"  float *b_{name} = malloc(({_count(argument)}) * 4); {loop} b_{name}[i] = kc_bf16({name}[i]);\n"
+            )
             after += f"  free(b_{name});\n"
             passed[name] = f"b_{name}"
     call = ", ".join(passed[name] or name for name in task.arguments)

@@ -1,4 +1,4 @@
-"""The one place that starts and ends processes: argv, closed stdin, limits, time, output caps, and nothing left behind."""
+"""The one place that starts and ends processes: closed stdin, limits, output caps, and nothing left behind."""
 
 import contextlib
 import ctypes
@@ -204,4 +204,10 @@ def _capped(sink: IO[bytes]) -> str:
     half = OUTPUT_CAP_BYTES // 2
     head = sink.read(half)
     sink.seek(size - half)
-    return f"{head.decode(errors='replace')}\n[... {size - 2 * half} bytes left out ...]\n{sink.read().decode(errors='replace')}"
+    tail = sink.read()
+    parts = (
+        head.decode(errors="replace"),
+        f"[... {size - 2 * half} bytes left out ...]",
+        tail.decode(errors="replace"),
+    )
+    return "\n".join(parts)

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from pydantic import ConfigDict, Field
+
 from bench.judge.schemas import Closed, Kind, Language, Outcome, Preset
 
 
@@ -48,7 +50,7 @@ class SourceFile(Closed):
     name: str
     content: bytes
 
-    model_config = {**Closed.model_config, "ser_json_bytes": "base64", "val_json_bytes": "base64"}
+    model_config = ConfigDict(extra="forbid", frozen=True, ser_json_bytes="base64", val_json_bytes="base64")
 
 
 class GradeReport(Closed):
@@ -63,7 +65,7 @@ class GradeReport(Closed):
     grade_id: str
     outcome: Outcome
     property: str | None = None
-    detail: dict[str, Any] = {}
+    detail: dict[str, Any] = Field(default_factory=dict)
     log: str = ""
     score: float | None = None
     raw_ratio: float | None = None
@@ -79,7 +81,7 @@ class GradeReport(Closed):
     seed_commitment: str
     sandbox: str
     device: str = "cpu"
-    provenance: dict[str, Any] = {}
+    provenance: dict[str, Any] = Field(default_factory=dict)
     sources: tuple[SourceFile, ...] = ()
-    stages_ms: dict[str, float] = {}
+    stages_ms: dict[str, float] = Field(default_factory=dict)
     overhead_ms: float = 0.0

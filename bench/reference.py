@@ -36,31 +36,41 @@ def reference_function(task: Task, name: str) -> Callable[..., None] | None:
     return function
 
 
-def _widened(argument: Argument, value: NDArray[Any]) -> NDArray[Any]:
-    """A float64 copy of a float array; integers keep their type."""
-    if value.dtype == np.float32:
-        return helper.widen(value)
-    return np.array(value, copy=argument.is_output)
-
-
-def _call_values(task: Task, inputs: Inputs, sizes: Sizes) -> dict[str, Any]:
-    """Fresh arguments of one oracle call: float64 inputs, NaN-filled float outputs."""
+def _call_values(task: Task, inputs: Inputs, sizes: Sizes, scratch: "Scratch") -> dict[str, Any]:
+    """Arguments of one oracle call: float64 inputs, NaN-filled float outputs, in-outs as they were before it."""
     values: dict[str, Any] = {}
     for name, argument in task.arguments.items():
         if argument.role is Role.SIZE:
             values[name] = sizes[name]
-        elif argument.role is Role.OUTPUT:
-            dtype = "float64" if argument.dtype in ("float32", "float64") else argument.dtype
-            values[name] = np.full(task.shape(name, sizes), np.nan if dtype == "float64" else 0, dtype)
         elif argument.role is Role.SCALAR:
             values[name] = inputs[name]
         else:
-            values[name] = _widened(argument, inputs[name])
+            dtype = "float64" if argument.dtype in ("float32", "float64") else str(argument.dtype)
+            values[name] = scratch.array(name, task.shape(name, sizes), dtype)
+            if argument.role is Role.OUTPUT:
+                values[name].fill(np.nan if dtype == "float64" else 0)
+            else:
+                helper.widen(inputs[name], values[name])
     return values
 
 
 def _outputs(task: Task, values: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
     return {name: values[name] for name in task.outputs}
+
+
+class Scratch:
+    """Arrays of an oracle, used again from call to call: at XL, fresh pages would cost more than the oracle."""
+
+    def __init__(self) -> None:
+        self._arrays: dict[str, NDArray[Any]] = {}
+
+    def array(self, name: str, shape: tuple[int, ...], dtype: str) -> NDArray[Any]:
+        """A contiguous array of undefined content; valid until the next one of this name."""
+        count = math.prod(shape)
+        held = self._arrays.get(name)
+        if held is None or held.size < count:
+            held = self._arrays[name] = np.empty(count, dtype)
+        return held[:count].reshape(shape)
 
 
 def numpy_oracle(task: Task, inputs: Inputs, sizes: Sizes) -> Oracle:
@@ -79,11 +89,11 @@ def _numpy_call(task: Task, name: str, inputs: Inputs, sizes: Sizes) -> dict[str
     function = reference_function(task, name)
     if function is None:
         return None
-    values = _call_values(task, inputs, sizes)
+    values = _call_values(task, inputs, sizes, Scratch())
     try:
         with np.errstate(all="ignore"):
             function(*values.values())
-    except Exception as error:  # noqa: BLE001 - whatever a corpus file raises is the judge's fault, and is named
+    except Exception as error:
         raise JudgeFault(f"{task.reference}: {name}() failed at {dict(sizes)}: {error!r}") from error
     return _outputs(task, values)
 
@@ -93,6 +103,7 @@ class Twin:
 
     def __init__(self, sandbox: Sandbox, task: Task) -> None:
         self._task = task
+        self._for_expected, self._for_magnitude = Scratch(), Scratch()
         library = ctypes.CDLL(str(builder.twin(sandbox, task.baselines[0]).path))
         self._kernel = self._function(library, task.name)
         if self._kernel is None:
@@ -117,17 +128,19 @@ class Twin:
         return _C_SCALARS.get(str(argument.dtype), ctypes.c_double)
 
     def oracle(self, inputs: Inputs, sizes: Sizes) -> Oracle:
-        """Expected outputs and, where the kernel has them, magnitudes."""
+        """Expected outputs and, where the kernel has them, magnitudes; valid until the next call."""
         assert self._kernel is not None
-        expected = self._call(self._kernel, inputs, sizes)
+        expected = self._call(self._kernel, inputs, sizes, self._for_expected)
         if self._magnitude is not None:
-            magnitude: dict[str, NDArray[Any]] = self._call(self._magnitude, inputs, sizes)
+            magnitude: dict[str, NDArray[Any]] = self._call(self._magnitude, inputs, sizes, self._for_magnitude)
         else:
             magnitude = _numpy_call(self._task, "magnitude", inputs, sizes) or {}
         return Oracle(expected, magnitude)
 
-    def _call(self, function: Callable[..., None], inputs: Inputs, sizes: Sizes) -> dict[str, NDArray[Any]]:
-        values = _call_values(self._task, inputs, sizes)
+    def _call(
+        self, function: Callable[..., None], inputs: Inputs, sizes: Sizes, scratch: Scratch
+    ) -> dict[str, NDArray[Any]]:
+        values = _call_values(self._task, inputs, sizes, scratch)
         function(*(v.ctypes.data if isinstance(v, np.ndarray) else v for v in values.values()))
         return _outputs(self._task, values)
 

@@ -56,9 +56,7 @@ class Sandbox:
     ) -> "subprocess.Popen[bytes]":
         """Start an untrusted command in `folder`; what it prints goes to `output`, for the log alone."""
         environment = self.environment(folder)
-        return process.spawn(
-            argv, limits=limits, cwd=folder, env=environment, output=output, pass_fds=pass_fds
-        )
+        return process.spawn(argv, limits=limits, cwd=folder, env=environment, output=output, pass_fds=pass_fds)
 
     def environment(self, folder: Path) -> dict[str, str]:
         """The whole environment of what runs inside: nothing of the judge's own."""
@@ -80,7 +78,9 @@ def reach(allowed: str, threads: int = 1) -> Sandbox:
     """
     wanted, reached = Level.parse(allowed), Level.LIMITS
     if shutil.which("prlimit") is None:
-        raise EnvironmentFault("'prlimit' is not here; install util-linux, the judge limits every build and run with it")
+        raise EnvironmentFault(
+            "'prlimit' is not here; install util-linux, the judge limits every build and run with it"
+        )
     if reached < wanted:
         raise EnvironmentFault(
             f"the sandbox reaches level '{reached}' here, '{wanted}' is asked for; "

@@ -134,7 +134,7 @@ class Manifest(_Closed):
 
     @model_validator(mode="after")
     def _names_agree(self) -> Self:
-        sizes = {name for name, argument in self.arguments.items() if argument.role is Role.SIZE}
+        sizes = frozenset(name for name, argument in self.arguments.items() if argument.role is Role.SIZE)
         if not any(argument.is_output for argument in self.arguments.values()):
             raise ValueError("a kernel has at least one output or inout argument")
         missing = [preset for preset in Preset if preset not in self.sizes]
@@ -146,7 +146,7 @@ class Manifest(_Closed):
         if unknown := set(self.edge) - sizes:
             raise ValueError(f"'edge' names {sorted(unknown)}, the size arguments are {sorted(sizes)}")
         for label, formula in self._formulas():
-            if unknown := formula.names - sizes:
+            if unknown := set(formula.names) - sizes:
                 raise ValueError(f"{label} uses {sorted(unknown)}, the size arguments are {sorted(sizes)}")
         return self
 

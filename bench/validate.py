@@ -128,7 +128,10 @@ def _disagreement(task: Task, twin: Twin, case: Case, seed: bytes) -> str:
             limits.floor,
         )
         if found.count:
-            got, expected = by_twin.expected[name].flat[found.first], by_numpy.expected[name].flat[found.first]
+            got, expected = (
+                by_twin.expected[name].flat[found.first],
+                by_numpy.expected[name].flat[found.first],
+            )
             return f"{name}[{found.first}] at {case.sizes}: twin {got!r}, NumPy {expected!r} ({found.count} differ)"
     return ""
 

@@ -5,7 +5,7 @@ from typing import Any
 from bench.judge.schemas import Outcome
 
 
-class Rejected(Exception):  # noqa: N818 - a verdict on a submission, not an error of the judge
+class Rejected(Exception):
     """A submission's grade is settled before it is credited.
 
     `property` names what failed (build, values, memory, ...); `detail` may show values and is

@@ -5,13 +5,14 @@ Run as a program it is a driver whose every harness is `Rogue`: a client that is
 
 import json
 import os
-import resource
 import subprocess
 import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 from agent.config import AgentConfig
 from agent.driver import run_node
@@ -165,10 +166,10 @@ def finished(driver: "subprocess.Popen[str]", expect: int = 0) -> dict[str, Any]
 
 
 def main(config: str) -> None:
-    """Drive with `Rogue` for every harness; prints the report with the driver's peak memory in KiB."""
+    """Drive with `Rogue` for every harness; prints the report with the driver's resident memory in KiB."""
     report = run_node(AgentConfig.read(Path(config)), lambda name, options: Rogue(options))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    print(json.dumps({"ends": report.ends, "planned": report.planned, "peak_kib": peak}))
+    kib = psutil.Process().memory_info().rss >> 10
+    print(json.dumps({"ends": report.ends, "planned": report.planned, "kib": kib}))
     sys.exit(report.exit_code)
 
 

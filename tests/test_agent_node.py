@@ -1,4 +1,4 @@
-"""What an agent node does when judges are lost, tokens are wrong, clients die waiting, or the job is cancelled."""
+"""What an agent node does when judges are lost, tokens wrong, clients dead, jobs cancelled."""
 
 import json
 import signal

@@ -25,7 +25,9 @@ judge
 judge/judge-1.json
 judge/rank-1/grades.db
 judge/root.secret
+judge/router-1.log
 judge/serve-1.log
+judge/upstream-1.log
 report.html
 results.db
 shared
@@ -42,7 +44,13 @@ def every_path(layout):
         for value in [getattr(layout, name)]
         if name != "job_id"
     ]
-    ranks = [layout.judge_config(1), layout.shard(1), layout.judge_log(1)]
+    ranks = [
+        layout.judge_config(1),
+        layout.shard(1),
+        layout.judge_log(1),
+        layout.router_log(1),
+        layout.upstream_log(1),
+    ]
     nodes = [layout.agent_node(0), layout.agent_config(0), layout.agent_log(0), layout.events(0)]
     setups = [layout.env_snapshot("gold"), layout.script("gold"), layout.setup_problems("gold")]
     return [*named, *ranks, *nodes, *setups, layout.staged("axpy"), layout.end_record("judge-1")]

@@ -53,6 +53,9 @@ CALM = Sight(ranks=(READY, READY), agents=(None,), quiet_s=1, left_s=1000)
             id="no-failover",
         ),
         pytest.param(replace(CALM, ranks=(LOST, LOST)), RULES, Cause.SERVICE_LOST, id="no-rank-survives"),
+        pytest.param(
+            replace(CALM, ranks=(RankHealth(0, RankState.UNFIT), LOST)), RULES, Cause.SERVICE_LOST, id="unfit"
+        ),
         pytest.param(replace(CALM, left_s=100), RULES, Cause.WALL_CLOCK, id="wall-clock"),
         pytest.param(replace(CALM, left_s=None), RULES, None, id="no-wall-clock"),
         pytest.param(replace(CALM, quiet_s=60), RULES, Cause.STALLED, id="stall"),

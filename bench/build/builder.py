@@ -68,7 +68,10 @@ def _trusted(sandbox: Sandbox, baseline: Path, defines: tuple[str, ...]) -> Arti
     chain = toolchains()[language.value]
     key = content_key(text, " ".join(chain.command("", "", defines)), chain.version, processor())
     path = cached(
-        default_cache() / "denominators", key, ".so", lambda target: _compile(sandbox, text, language, defines, target)
+        default_cache() / "denominators",
+        key,
+        ".so",
+        lambda target: _compile(sandbox, text, language, defines, target),
     )
     command = tuple(chain.command(baseline.name, path.name, defines))
     return Artifact(path, language, (command,), chain.version)

@@ -50,15 +50,17 @@ def list_tasks(selector: Selector = "all", as_json: Json = False) -> None:
     table = Table("kernel", "suite", "languages", "tags", "summary")
     for fact in facts:
         table.add_row(
-            fact["kernel"], fact["suite"], " ".join(fact["languages"]), " ".join(fact["tags"]), fact["summary"]
+            fact["kernel"],
+            fact["suite"],
+            " ".join(fact["languages"]),
+            " ".join(fact["tags"]),
+            fact["summary"],
         )
     Console().print(table)
 
 
 @app.command()
-def show(
-    kernel: Annotated[str, typer.Argument(help="Name of a kernel.")], as_json: Json = False
-) -> None:
+def show(kernel: Annotated[str, typer.Argument(help="Name of a kernel.")], as_json: Json = False) -> None:
     """Show one kernel: signatures, arguments, sizes, files.
 
     Example: kcourt task show softmax_rows

@@ -22,7 +22,10 @@ def last_level_cache_bytes() -> int:
     """Size of the largest cache of core 0 as the kernel reports it; 64 MiB where it reports none."""
     sizes = [path.read_text().strip() for path in _CACHES.glob("index*/size")]
     units = {"K": 1 << 10, "M": 1 << 20}
-    return max((int(text[:-1]) * units[text[-1]] for text in sizes if text[-1:] in units), default=_FALLBACK_CACHE_BYTES)
+    return max(
+        (int(text[:-1]) * units[text[-1]] for text in sizes if text[-1:] in units),
+        default=_FALLBACK_CACHE_BYTES,
+    )
 
 
 @lru_cache(maxsize=1)

@@ -8,5 +8,5 @@ from bench.verdict import Rejected
 def check(runner: Runner) -> None:
     """Raises Rejected (`tampered`) when the runner has children after its last call."""
     if count := runner.children():
-        message = f"the kernel left {count} process{'es' if count > 1 else ''} behind; finish all work before returning"
+        message = f"the kernel left {count} processes behind; finish all work before returning"
         raise Rejected(Outcome.TAMPERED, "processes", {"message": message})

@@ -16,7 +16,15 @@ from bench.config import JudgeConfig
 from bench.errors import TaskError, UsageError
 from bench.judge.caller import Beside, Caller, beside
 from bench.judge.refusal import Refused
-from bench.judge.schemas import SUFFIXES, GradeRequest, InputMode, Kind, Language, SubmissionMode
+from bench.judge.schemas import (
+    HEADER_EPISODE,
+    SUFFIXES,
+    GradeRequest,
+    InputMode,
+    Kind,
+    Language,
+    SubmissionMode,
+)
 from bench.task import Task, find_task
 
 MODES = {
@@ -66,7 +74,7 @@ def admit(
     extra = beside(headers, caller)
     language = _language(request, caller, config)
     source, library = _delivery(request, language, config)
-    task = _known(request.kernel)
+    task = known_task(request.kernel)
     if language not in task.manifest.languages:
         offered = ", ".join(task.manifest.languages)
         raise Refused(400, "wrong_language", f"{task.name} is written in {offered}, not in {language}")
@@ -87,6 +95,9 @@ def admit(
 
 def check_route(route: Route, caller: Caller) -> None:
     """Raises Refused (403) when this caller may not use this route at all."""
+    if caller.driver and caller.label is None:
+        message = f"the driver's token speaks for an episode that it names in {HEADER_EPISODE}"
+        raise Refused(403, "episode_missing", message)
     if route is Route.SUBMIT:
         return
     if caller.setup.submission_mode is SubmissionMode.BLIND:
@@ -225,7 +236,8 @@ def _open_without_waiting(path: Path) -> int:
     return os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
 
 
-def _known(kernel: str) -> Task:
+def known_task(kernel: str) -> Task:
+    """The kernel of that name; raises Refused: 404 when there is none, 503 when its folder is broken."""
     try:
         return find_task(kernel)
     except TaskError as error:

@@ -8,7 +8,7 @@ from bench.config import JudgeConfig
 from bench.judge.admission import Route, Submission
 from bench.judge.schemas import Answer, Outcome
 from bench.records import GradeOrder, GradeReport, SourceFile
-from bench.results.shard import GradeOrigin
+from bench.results.rows import GradeOrigin
 from bench.seeds import commitment
 
 FAULT = "judge"

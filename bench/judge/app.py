@@ -1,41 +1,72 @@
-"""The judge behind a router: its routes, and the process `python -m bench.judge.app <config.json>`."""
+"""The judge as a process: `python -m bench.judge.app <config.json>`, started and watched by its router."""
 
 import asyncio
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import structlog
-from fastapi import FastAPI, Request, Response
-from fastapi.exceptions import RequestValidationError
-from starlette.exceptions import HTTPException
 
 from bench import process
 from bench.config import JudgeConfig
-from bench.errors import KernelcourtError, TaskError, UsageError
+from bench.errors import KernelcourtError
 from bench.judge import serving
-from bench.judge.admission import Route, admit, check_route
-from bench.judge.caller import Caller, identify
-from bench.judge.contract import contract
-from bench.judge.gateway import Gateway, request_id_of
 from bench.judge.logs import log_to
-from bench.judge.metrics import CONTENT_TYPE, Metrics
-from bench.judge.refusal import Refused, error_body, too_large
-from bench.judge.scheduler import Graded, Scheduler
-from bench.judge.schemas import Answer, ErrorBody, GradeRequest, Health, Kind, Language
-from bench.judge.service import GradeService, Pending
-from bench.records import GradeReport
-from bench.results.shard import Shard, StoredAnswer
+from bench.judge.metrics import Metrics
+from bench.judge.routes import create_app
+from bench.judge.scheduler import Scheduler
+from bench.judge.service import GradeService
+from bench.results.shard import Shard
 from bench.seeds import read_root
-from bench.task import Task, find_task
-from bench.version import package_version
 
 log = structlog.get_logger()
 
-JSON = "application/json"
-# How long grades in flight may take after SIGTERM, and their answers after that.
+LOOPBACK = "127.0.0.1"
+# After SIGTERM: how long grades in flight may take, and how long their answers may take to leave.
 DRAIN_S = 300.0
 FINISH_S = 10
-GONE = 499
-CONTROL = {"application/json": {"schema": GradeRequest.model_json_schema()}}
+
+
+def run_judge(config_path: Path, worker_argv: Sequence[str] | None = None) -> int:
+    """Serve until SIGTERM; the exit code. The process ends with the router that started it."""
+    process.die_with_parent()
+    try:
+        config = JudgeConfig.read(config_path)
+        log_to(config.log_dir / f"upstream-{config.rank}.log")
+        argv = worker_argv or [sys.executable, "-m", "bench.worker", str(config_path)]
+        return serving.run(_serve(config, argv))
+    except KernelcourtError as error:
+        log.critical("judge_ends", error=str(error))
+        return int(error.exit_code)
+
+
+async def _serve(config: JudgeConfig, worker_argv: Sequence[str]) -> int:
+    secret = read_root(config.secret_file) if config.secret_file else None
+    asked = serving.ending()
+    with Shard.open(config.shard, config.run_id, config.rank, config.setups) as shard:
+        scheduler = Scheduler(worker_argv, config.log_dir / f"worker-{config.rank}.log", config.queue_limit)
+        metrics = Metrics(lambda: scheduler.depth)
+        service = GradeService(config, secret, shard, scheduler, metrics.graded)
+        server = serving.server(create_app(service, metrics, secret), FINISH_S)
+        listener = serving.listen(LOOPBACK, config.judge_port)
+        measuring = asyncio.create_task(scheduler.run())
+        answering = asyncio.create_task(server.serve(sockets=[listener]))
+        leaving = asyncio.create_task(asked.wait())
+        await asyncio.wait({measuring, answering, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        await service.drain(DRAIN_S)
+        server.should_exit = True
+        await answering
+        return await _end(measuring)
+
+
+async def _end(measuring: "asyncio.Task[None]") -> int:
+    """End the measuring process; raises what it ended with, if it ended first."""
+    measuring.cancel()
+    await asyncio.wait({measuring})
+    if not measuring.cancelled():
+        measuring.result()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(run_judge(Path(sys.argv[1])))

@@ -33,7 +33,10 @@ Headers = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Caller:
-    """Whose request it is. An open judge serves everyone as nobody: no label, a setup of its own."""
+    """Whose request it is; for the driver's token, the episode that it speaks for, if it names one.
+
+    An open judge serves everyone as nobody: no label, a setup of its own.
+    """
 
     setup: SetupRecord
     label: str | None = None
@@ -93,8 +96,7 @@ def _label(headers: Headers, secret: bytes) -> str:
 
 def _for_driver(episode: str | None, config: JudgeConfig) -> Caller:
     if episode is None:
-        message = f"the driver's token speaks for an episode that it names in {HEADER_EPISODE}"
-        raise Refused(403, "episode_missing", message)
+        return Caller(SetupRecord(setup=DRIVER_LABEL), driver=True)
     return _for_episode(episode, config, driver=True)
 
 

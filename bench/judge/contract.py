@@ -1,4 +1,4 @@
-"""The leak-free contract of a kernel: what an agent may know. Ranges of sizes, never a size, a seed or an input."""
+"""The leak-free contract of a kernel: what an agent may know. Ranges of sizes, never a seed or an input."""
 
 import math
 from typing import Any
@@ -50,7 +50,7 @@ def tolerance_in_words(task: Task) -> str:
         return "every output element must be exactly right"
     factor, length = task.manifest.tolerance, task.manifest.reduction.text
     return (
-        f"a float passes where |got - expected| <= {factor:g} * u * sqrt({length}) * m, with u the unit roundoff"
-        " of its type, m the sum of the magnitudes that were added up (at least |expected|), and expected computed"
-        " in double precision; NaN and infinities must be in the same places; integers must be exactly right"
+        f"a float passes where |got - expected| <= {factor:g} * u * sqrt({length}) * m: u is the unit"
+        " roundoff of its type, m the sum of the magnitudes that were added up (at least |expected|), and expected is"
+        " computed in double precision; NaN and infinities must be in the same places; integers must be exact"
     )

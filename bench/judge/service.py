@@ -57,7 +57,7 @@ class GradeService:
         secret: bytes | None,
         shard: Shard,
         scheduler: Scheduler,
-        graded: Callable[[Kind, GradeReport, Graded], None],
+        graded: Callable[[Kind, Outcome, float, float], None],
     ) -> None:
         self.config, self.shard, self.scheduler = config, shard, scheduler
         self.stopping = False
@@ -217,7 +217,7 @@ class GradeService:
         return fault_report(order, graded.fault or "", sandbox, device)
 
     def _note(self, kind: Kind, kernel: str, report: GradeReport, graded: Graded) -> None:
-        self._graded(kind, report, graded)
+        self._graded(kind, report.outcome, graded.queue_ms, graded.grade_ms)
         if report.denominator and report.cells:
             median_ns = statistics.median(statistics.median(cell.denominator_ns) for cell in report.cells)
             seen = self._denominators.setdefault((kernel, report.denominator), deque(maxlen=REMEMBERED))

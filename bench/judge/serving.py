@@ -1,4 +1,4 @@
-"""How router and judge serve: uvicorn on one socket, told to end by SIGTERM or SIGINT, its connections kept alive."""
+"""How router and judge serve: uvicorn on one socket, ended by SIGTERM or SIGINT, connections kept alive."""
 
 import asyncio
 import contextlib
@@ -27,7 +27,7 @@ class Server(uvicorn.Server):
 
 
 def server(app: Callable[..., Any], finish_s: int) -> Server:
-    """A server for an ASGI application; answers under way may take `finish_s` seconds after it is told to end."""
+    """A server for an ASGI application; once told to end, answers under way have `finish_s` seconds."""
     return Server(
         uvicorn.Config(
             app,
@@ -56,7 +56,9 @@ def listen(host: str, port: int) -> socket.socket:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family, backlog=BACKLOG)
     except OSError as error:
-        message = f"{host}:{port} cannot be bound ({error.strerror}); end what holds it, or choose another port"
+        message = (
+            f"{host}:{port} cannot be bound ({error.strerror}); end what holds it, or choose another port"
+        )
         raise EnvironmentFault(message) from error
 
 

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 from bench.errors import JudgeFault
 from bench.inputs import Case, random_bits, timed_sizes
+from bench.judge.schemas import Preset
 from bench.measure.protocols import Protocol
 from bench.measure.session import OracleOf, Prepared, Session
 from bench.measure.statistics import credit
 from bench.native.helper import Timing
 from bench.records import Cell
 from bench.runner.runner import Runner
-from bench.task import Preset
 from bench.verdict import Rejected
 
 CALL_FLOOR_NS = 5_000_000_000
@@ -86,9 +86,7 @@ def time_inputs(
         yield _cell(index, sizes, pairs, repeated, protocol)
 
 
-def _time_pair(
-    session: Session, sides: Sides, prepared: Prepared, candidate_first: bool, limits: TimeLimits
-) -> Pair:
+def _time_pair(session: Session, sides: Sides, prepared: Prepared, candidate_first: bool, limits: TimeLimits) -> Pair:
     """Call both sides on the same values; the judge's clock was undisturbed unless the pair says otherwise."""
     timings: dict[str, Timing] = {}
     for name in ("candidate", "denominator") if candidate_first else ("denominator", "candidate"):

@@ -59,9 +59,7 @@ class Session:
         slots = [self._slot(name, argument, case, offsets, scalars) for name, argument in self.task.arguments.items()]
         return Prepared(case, offsets, views, slots, oracle, canary)
 
-    def _fill_inputs(
-        self, case: Case, views: dict[str, NDArray[Any]], placement: Placement
-    ) -> dict[str, float | int]:
+    def _fill_inputs(self, case: Case, views: dict[str, NDArray[Any]], placement: Placement) -> dict[str, float | int]:
         scalars: dict[str, float | int] = {}
         structure = (case.stage, case.structure, placement)
         for name, argument in self.task.arguments.items():
@@ -84,7 +82,12 @@ class Session:
             helper.fill(view, family.value, key, bound)
 
     def _slot(
-        self, name: str, argument: Argument, case: Case, offsets: dict[str, int], scalars: dict[str, float | int]
+        self,
+        name: str,
+        argument: Argument,
+        case: Case,
+        offsets: dict[str, int],
+        scalars: dict[str, float | int],
     ) -> int:
         """The 64-bit word that delivers one argument: a size, an offset, or a scalar's bits."""
         if argument.role is Role.SIZE:
@@ -127,5 +130,10 @@ class Session:
             raise Rejected(Outcome.TAMPERED, "memory", {"message": message, "output": name})
         got = {name: prepared.views[name] for name in self.task.outputs}
         if found := first_mismatch(self.task, case.sizes, got, prepared.oracle):
-            detail = {**asdict(found), "index": list(found.index), "sizes": dict(case.sizes), "stage": case.stage}
+            detail = {
+                **asdict(found),
+                "index": list(found.index),
+                "sizes": dict(case.sizes),
+                "stage": case.stage,
+            }
             raise Rejected(Outcome.WRONG, "values", detail)

@@ -47,10 +47,7 @@ class Credit:
 def credit(candidate: Times, denominator: Times, alpha: float) -> Credit:
     """r = median(denominator) / median(candidate) where the test in its direction gives p < alpha, else exactly 1."""
     raw = median(denominator) / median(candidate)
-    if raw >= 1:
-        p = mann_whitney_less(candidate, denominator)
-    else:
-        p = mann_whitney_less(denominator, candidate)
+    p = mann_whitney_less(candidate, denominator) if raw >= 1 else mann_whitney_less(denominator, candidate)
     return Credit(raw, p, raw if p < alpha else 1.0)
 
 
@@ -85,17 +82,21 @@ def _walsh(values: Sequence[float]) -> list[float]:
     return [(a + b) / 2 for a, b in combinations_with_replacement(values, 2)]
 
 
-def hodges_lehmann(candidate: Sequence[Times], denominator: Sequence[Times], level: float = 0.9) -> tuple[float, float, float]:
+def hodges_lehmann(
+    candidate: Sequence[Times], denominator: Sequence[Times], level: float = 0.9
+) -> tuple[float, float, float]:
     """Estimate and interval of the raw ratio over all inputs: (centre, low, high).
 
     `candidate[i][j]` and `denominator[i][j]` are the paired times of run j on input i. Within an input the centre is
     the median of the Walsh averages of the paired log ratios (Hodges and Lehmann 1963); over inputs it is their
     mean, as for S. The interval inverts the signed-rank test stratified by input, on the residuals of each input's
-    own centre, widened by n / (n - 1) for the centre that each input spends (coverage by simulation: 90 to 97 %,
-    tests/test_statistics.py). It describes the raw ratio, not
+    own centre, widened by n / (n - 1) for the centre that each input spends: it then covers about 90 % under
+    Gaussian noise and 84 to 95 % under one-sided outliers (tests/test_statistics.py). It describes the raw ratio, not
     the protocol's r, whose uncredited inputs count as 1.
     """
-    logs = [[math.log(d / c) for c, d in zip(cs, ds, strict=True)] for cs, ds in zip(candidate, denominator, strict=True)]
+    logs = [
+        [math.log(d / c) for c, d in zip(cs, ds, strict=True)] for cs, ds in zip(candidate, denominator, strict=True)
+    ]
     centres = [median(_walsh(values)) for values in logs]
     centre = fmean(centres)
     residuals = sorted(r for values, mid in zip(logs, centres, strict=True) for r in _walsh([v - mid for v in values]))

@@ -67,7 +67,16 @@ def python_waiter() -> Path:
 def _library() -> ctypes.CDLL:
     library = ctypes.CDLL(str(build("helper.c", ".so", ("-O3", "-march=native", "-fPIC", "-shared"))))
     library.kc_call.restype = c_int64
-    library.kc_call.argtypes = [c_void_p, c_int64, c_void_p, c_int64, c_int64, c_int64, c_int, POINTER(c_int64)]
+    library.kc_call.argtypes = [
+        c_void_p,
+        c_int64,
+        c_void_p,
+        c_int64,
+        c_int64,
+        c_int64,
+        c_int,
+        POINTER(c_int64),
+    ]
     library.kc_fill.argtypes = [c_void_p, c_int64, c_char_p, c_char_p, c_uint64, c_uint64, c_uint64]
     library.kc_poison.argtypes = [c_void_p, c_int64, c_uint64]
     library.kc_poison_check.restype = c_int64
@@ -95,9 +104,7 @@ class Timing:
 def call(control_at: int, generation: int, slots: Any, empty: bool, limit_ns: int, pid: int) -> Timing:
     """Ask the runner `pid` for one call and time it; `slots` is a ctypes array of int64."""
     disturbed = c_int64()
-    elapsed = _library().kc_call(
-        control_at, generation, slots, len(slots), int(empty), limit_ns, pid, byref(disturbed)
-    )
+    elapsed = _library().kc_call(control_at, generation, slots, len(slots), int(empty), limit_ns, pid, byref(disturbed))
     return Timing(elapsed, disturbed.value)
 
 
@@ -118,11 +125,12 @@ def poison_intact(area: NDArray[Any], key: int) -> bool:
     return bool(_library().kc_poison_check(area.ctypes.data, area.nbytes, key) < 0)
 
 
-def widen(values: NDArray[np.float32]) -> NDArray[np.float64]:
-    """A float64 copy of a contiguous float32 array."""
-    out = np.empty(values.shape, np.float64)
-    _library().kc_widen(values.ctypes.data, out.ctypes.data, values.size)
-    return out
+def widen(values: NDArray[Any], out: NDArray[Any]) -> None:
+    """Copy a contiguous array, float32 into float64 of the same shape, anything else into its own dtype."""
+    if values.dtype == np.float32:
+        _library().kc_widen(values.ctypes.data, out.ctypes.data, values.size)
+    else:
+        out[...] = values
 
 
 def flush(area: NDArray[Any]) -> bool:
@@ -159,9 +167,7 @@ def compare(
     if got.dtype.kind != "f":
         if got.dtype != expected.dtype:
             raise ValueError(f"an oracle of dtype {expected.dtype} cannot judge an output of dtype {got.dtype}")
-        count = _library().kc_compare_exact(
-            got.ctypes.data, expected.ctypes.data, got.size, got.itemsize, byref(first)
-        )
+        count = _library().kc_compare_exact(got.ctypes.data, expected.ctypes.data, got.size, got.itemsize, byref(first))
     else:
         compare_floats = getattr(_library(), f"kc_compare_{got.dtype.name}")
         sizes = magnitude.ctypes.data if magnitude is not None else None

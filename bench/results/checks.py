@@ -43,9 +43,7 @@ def check(path: Path) -> Checked:
     with _opened(path) as connection:
         identity = identify(connection, path)
         if identity is None:
-            raise ShardError(
-                f"{path}: an empty file: its writer died before it was made, so it holds no grades"
-            )
+            raise ShardError(f"{path}: an empty file: its writer died before it was made, so it holds no grades")
         fault = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one()
         if fault != "ok":
             raise ShardError(f"{path}: damaged ({fault}); keep it, and take its rows from a copy")

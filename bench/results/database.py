@@ -41,8 +41,8 @@ def uri(path: Path, mode: Mode) -> str:
     return f"{path.absolute().as_uri()}?mode={mode}"
 
 
-def engine(path: Path, mode: Mode, *, begin: str | None = "BEGIN", pragmas: tuple[str, ...] = ()) -> Engine:
-    """An engine of one connection, which threads may share under a lock of their own.
+def engine(path: Path | None, mode: Mode, *, begin: str | None = "BEGIN", pragmas: tuple[str, ...] = ()) -> Engine:
+    """An engine of one connection, which threads may share under a lock of their own; no path: in memory.
 
     The driver's own transactions are off: it would begin one late, as a reader, and the upgrade to a writer
     fails at once when another connection writes, whatever the busy timeout. `begin` says how each one
@@ -51,7 +51,11 @@ def engine(path: Path, mode: Mode, *, begin: str | None = "BEGIN", pragmas: tupl
 
     def connect() -> sqlite3.Connection:
         connection = sqlite3.connect(
-            uri(path, mode), uri=True, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
+            uri(path, mode) if path else ":memory:",
+            uri=True,
+            timeout=BUSY_TIMEOUT_S,
+            isolation_level=None,
+            check_same_thread=False,
         )
         try:
             for pragma in pragmas:
@@ -115,9 +119,7 @@ def identify(connection: Connection, path: Path) -> Identity | None:
         if application == 0 and tables == 0:
             return None
         if application != APPLICATION_ID:
-            raise ShardError(
-                f"{path}: a database of another program (application id {application:#x}); leave it out"
-            )
+            raise ShardError(f"{path}: a database of another program (application id {application:#x}); leave it out")
         if version != SCHEMA_VERSION:
             raise ShardError(
                 f"{path}: its schema is version {version}, this Kernelcourt reads version {SCHEMA_VERSION};"
@@ -134,9 +136,7 @@ def _identity(meta: dict[str, str], path: Path) -> Identity:
             return Identity(kind)
         return Identity(kind, meta["job_id"], int(meta["rank"]), meta["shard"], meta["created_at"])
     except (KeyError, ValueError) as error:
-        raise ShardError(
-            f"{path}: its meta table is incomplete or wrong ({error}); the file is damaged"
-        ) from error
+        raise ShardError(f"{path}: its meta table is incomplete or wrong ({error}); the file is damaged") from error
 
 
 class WriterLock:

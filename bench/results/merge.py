@@ -35,7 +35,13 @@ from bench.seeds import commitment, request_seed
 _BATCH_ROWS = 1000
 _TAKEN = (Setup, Episode, Grade, Source, GradeSource, GradeCell, Reveal)
 # Nobody sees the file before it is complete, and then it is synced as a whole. The cache is in KiB.
-_BUILD_PRAGMAS = ("journal_mode = OFF", "synchronous = OFF", "cache_size = -32768")
+_BUILD_PRAGMAS = (
+    "page_size = 16384",
+    "locking_mode = EXCLUSIVE",
+    "journal_mode = OFF",
+    "synchronous = OFF",
+    "cache_size = -32768",
+)
 
 
 @dataclass(frozen=True)
@@ -119,9 +125,7 @@ def _take_input(connection: Connection, one: Checked) -> None:
             connection.exec_driver_sql("INSERT OR IGNORE INTO main.meta SELECT * FROM input.meta")
 
 
-def _add_episodes(
-    connection: Connection, target: Path, job_id: str | None, records: Iterable[EpisodeRecord]
-) -> None:
+def _add_episodes(connection: Connection, target: Path, job_id: str | None, records: Iterable[EpisodeRecord]) -> None:
     table = table_of(Episode)
     for record in records:
         row = _episode_row(_named(target, job_id), record)
@@ -139,9 +143,7 @@ def _episode_row(job_id: str, record: EpisodeRecord) -> dict[str, Any]:
 
 def _named(target: Path, job_id: str | None) -> str:
     if job_id is None:
-        raise ShardError(
-            f"{target}: the shards are not of one job; say which one the records and the secret are of"
-        )
+        raise ShardError(f"{target}: the shards are not of one job; say which one the records and the secret are of")
     return job_id
 
 
@@ -236,9 +238,7 @@ def _replacing(target: Path) -> Iterator[Path]:
         partial.replace(target)
         _sync(target.parent)
     except OSError as error:
-        raise ShardError(
-            f"{target}: cannot be written ({error.strerror}); check its folder and disk"
-        ) from error
+        raise ShardError(f"{target}: cannot be written ({error.strerror}); check its folder and disk") from error
     finally:
         partial.unlink(missing_ok=True)
 

@@ -72,9 +72,7 @@ def grade_row(identity: Identity, origin: GradeOrigin, report: GradeReport) -> d
 def source_rows(report: GradeReport) -> list[dict[str, Any]]:
     """Rows of `sources`: each text once, by content."""
     contents = {_sha256(source.content): source.content for source in report.sources}
-    return [
-        {"sha256": digest, "size": len(content), "content": content} for digest, content in contents.items()
-    ]
+    return [{"sha256": digest, "size": len(content), "content": content} for digest, content in contents.items()]
 
 
 def grade_source_rows(report: GradeReport) -> list[dict[str, Any]]:

@@ -143,9 +143,7 @@ _ANSWER = select(Grade.grade_id, Grade.label, Grade.kind, Grade.outcome, Grade.b
 class Shard(ShardReader):
     """The writer of one database. `open` is the way in; one process at a time, unless it is shared."""
 
-    def __init__(
-        self, path: Path, opened: Engine, identity: Identity, lock: WriterLock, shared: bool
-    ) -> None:
+    def __init__(self, path: Path, opened: Engine, identity: Identity, lock: WriterLock, shared: bool) -> None:
         super().__init__(path, opened, identity)
         self._lock = lock
         self._shared = shared
@@ -293,9 +291,7 @@ def _create(connection: Connection, job_id: str, rank: int) -> Identity:
 
 def _add_setup(connection: Connection, path: Path, setup: SetupRecord) -> None:
     row = setup.model_dump()
-    stored = (
-        connection.execute(select(table_of(Setup)).where(Setup.setup == setup.setup)).mappings().one_or_none()
-    )
+    stored = connection.execute(select(table_of(Setup)).where(Setup.setup == setup.setup)).mappings().one_or_none()
     if stored is None:
         connection.execute(insert(Setup), row)
         return

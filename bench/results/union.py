@@ -48,13 +48,9 @@ def contradiction(path: Path, table: Table, old: Mapping[str, Any], new: Mapping
     """The error that names a row of `path` which is known with other content, and where the two differ."""
     key = ", ".join(f"{name} '{new[name]}'" for name in _keys(table))
     different = "; ".join(
-        f"{name} is {_shown(new[name])}, elsewhere {_shown(old[name])}"
-        for name in new
-        if old[name] != new[name]
+        f"{name} is {_shown(new[name])}, elsewhere {_shown(old[name])}" for name in new if old[name] != new[name]
     )
-    advice = (
-        "rename one of the two" if table.name == Setup.__tablename__ else "leave out the file that is wrong"
-    )
+    advice = "rename one of the two" if table.name == Setup.__tablename__ else "leave out the file that is wrong"
     return ShardError(f"{path}: {table.name}: {key} has two definitions ({different}); {advice}")
 
 
@@ -79,9 +75,7 @@ def _refuse_contradiction(connection: Connection, path: Path, table: Table, igno
         f" WHERE ({_listed(compared, 'here')}) IS NOT ({_listed(compared, 'there')}) LIMIT 1"
     ).first()
     if found:
-        old, new = (
-            dict(zip(shown, half, strict=True)) for half in (found[: len(shown)], found[len(shown) :])
-        )
+        old, new = (dict(zip(shown, half, strict=True)) for half in (found[: len(shown)], found[len(shown) :]))
         raise contradiction(path, table, old, new)
 
 

@@ -90,8 +90,7 @@ class Arena:
 
     def offsets(self, sizes: Sizes, placement: Placement) -> dict[str, int]:
         return {
-            name: buffer.offset(bytes_of(self.task, name, sizes), placement)
-            for name, buffer in self.buffers.items()
+            name: buffer.offset(bytes_of(self.task, name, sizes), placement) for name, buffer in self.buffers.items()
         }
 
     def views(self, sizes: Sizes, offsets: dict[str, int]) -> dict[str, NDArray[Any]]:
@@ -100,7 +99,7 @@ class Arena:
         for name, offset in offsets.items():
             nbytes = bytes_of(self.task, name, sizes)
             raw = self.buffers[name].bytes[offset : offset + nbytes]
-            views[name] = raw.view(self.task.arguments[name].dtype).reshape(self.task.shape(name, sizes))
+            views[name] = raw.view(str(self.task.arguments[name].dtype)).reshape(self.task.shape(name, sizes))
         return views
 
     def plant_canaries(self, views: dict[str, NDArray[Any]], offsets: dict[str, int], key: int) -> None:

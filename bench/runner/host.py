@@ -59,6 +59,7 @@ def main() -> int:
 
 def serve(waiter: ctypes.CDLL, control: int, kernel: Any, arguments: Any, base: list[Any]) -> int:
     """Answer calls until the judge sends a negative generation."""
+
     def slot(index: int) -> int:
         return int(waiter.kc_py_slot(control, index))
 

@@ -150,7 +150,12 @@ class Runner:
             return Rejected(Outcome.RESOURCE, "memory", {"message": message, "stage": stage}, self._tail())
         name = signal.Signals(-code).name if code < 0 else f"exit code {code}"
         message = f"the process ended in the middle of a call ({name})"
-        return Rejected(Outcome.CRASHED, "signal" if code < 0 else "exit", {"message": message, "stage": stage}, self._tail())
+        return Rejected(
+            Outcome.CRASHED,
+            "signal" if code < 0 else "exit",
+            {"message": message, "stage": stage},
+            self._tail(),
+        )
 
     def children(self) -> int:
         """Processes that the submission started and that are still there."""
@@ -175,5 +180,3 @@ class Runner:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from cluster.job.ranks import RankHealth, RankState
+from cluster.job.ranks import GONE, RankHealth, RankState
 
 PAUSE_S = 0.2
 
@@ -39,6 +39,6 @@ def busy(healths: Sequence[RankHealth]) -> dict[int, int]:
     found = {}
     for health in healths:
         waiting = health.inflight_submits or int(health.state is RankState.STARTING)
-        if waiting and health.state is not RankState.LOST:
+        if waiting and health.state not in GONE:
             found[health.rank] = waiting
     return found

@@ -36,8 +36,15 @@ class RunLayout:
         return self.judge / f"rank-{rank}" / "grades.db"
 
     def judge_log(self, rank: int) -> Path:
-        """What the rank's step prints; the judge behind the router and the router log beside it."""
+        """What the rank's step prints before its router has a log."""
         return self.judge / f"serve-{rank}.log"
+
+    def router_log(self, rank: int) -> Path:
+        return self.judge / f"router-{rank}.log"
+
+    def upstream_log(self, rank: int) -> Path:
+        """Log of the judge behind the router."""
+        return self.judge / f"upstream-{rank}.log"
 
     @property
     def agents(self) -> Path:

@@ -14,7 +14,7 @@ from cluster.job.launchers import Launcher, Role, Running
 from cluster.job.layout import RunLayout
 from cluster.job.prepare import prepare
 from cluster.job.progress import Progress, ProgressReader
-from cluster.job.ranks import RankHealth, Ranks, RankState
+from cluster.job.ranks import GONE, RankHealth, Ranks, RankState
 from cluster.job.roles import agent_step, judge_step
 from cluster.job.summary import Ending, Summary, conclude
 from cluster.job.supervise import (
@@ -124,7 +124,7 @@ def _wait_ready(job: Job, ranks: Ranks, judges: Sequence[Running], interrupts: I
         states = {health.state for health in healths}
         if states == {RankState.READY}:
             return None
-        if states & {RankState.LOST, RankState.UNFIT} or waited > job.settings.judge_ready_seconds:
+        if states & GONE or waited > job.settings.judge_ready_seconds:
             return never_ready(judges, healths, waited)
         interrupts.pause(READY_PAUSE_S)
     return interrupts.verdict

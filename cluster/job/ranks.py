@@ -15,12 +15,15 @@ ASK_TIMEOUT_S = 3.0
 
 
 class RankState(StrEnum):
-    """Whether a rank grades; `lost` is for good, the others may change."""
+    """Whether a rank grades; `lost` and `unfit` are for good, the others may change."""
 
     READY = "ready"
     STARTING = "starting"
     UNFIT = "unfit"
     LOST = "lost"
+
+
+GONE = frozenset({RankState.LOST, RankState.UNFIT})
 
 
 @dataclass(frozen=True)

@@ -75,8 +75,15 @@ def agent_config(layout: RunLayout, wave: Wave, plan: Plan, node: int) -> AgentC
 def judge_step(layout: RunLayout, slot: JudgeSlot) -> Step:
     """Router, judge and measuring process of one rank; the measuring process pins itself to its own cores."""
     argv = _kcourt("serve", "--config", str(layout.judge_config(slot.rank)))
-    cpus = core_plan(slot).others
-    return Step(f"judge-{slot.rank}", Role.JUDGE, argv, slot.host, layout.judge_log(slot.rank), cpus)
+    return Step(
+        f"judge-{slot.rank}",
+        Role.JUDGE,
+        argv,
+        slot.host,
+        layout.judge_log(slot.rank),
+        core_plan(slot).others,
+        child_logs=(layout.router_log(slot.rank), layout.upstream_log(slot.rank)),
+    )
 
 
 def agent_step(layout: RunLayout, plan: Plan, node: int) -> Step:

@@ -13,7 +13,7 @@ from bench.reports.html import job_report
 from bench.results.queries import Verdict, counts, verdicts
 from cluster.job.collect import launched, read_episode
 from cluster.job.layout import RunLayout, write_json, write_private
-from cluster.job.supervise import Cause, end_records
+from cluster.job.supervise import EXIT_CODES, Cause, end_records
 from cluster.study.problems import read_problems
 
 
@@ -165,4 +165,5 @@ def recollected(layout: RunLayout) -> Ending:
     if not layout.summary.exists():
         return Ending(Cause.SERVICE_LOST, "the job died before its summary", ExitCode.SERVICE_LOST, 0.0)
     before = json.loads(layout.summary.read_text(encoding="utf-8"))
-    return Ending(Cause(before["cause"]), before["reason"], ExitCode.OK, before["seconds"])
+    cause = Cause(before["cause"])
+    return Ending(cause, before["reason"], EXIT_CODES[cause], before["seconds"])

@@ -13,7 +13,7 @@ from types import FrameType
 from bench.errors import ExitCode
 from cluster.job.launchers import Launcher, Role, Running, Step, StepState, log_tail, state_of
 from cluster.job.layout import RunLayout, write_json
-from cluster.job.ranks import RankHealth, RankState
+from cluster.job.ranks import GONE, RankHealth, RankState
 
 
 class Cause(StrEnum):
@@ -142,13 +142,13 @@ class Steps:
 
 def never_ready(steps: Sequence[Running], healths: Sequence[RankHealth], waited_s: float) -> Verdict:
     """Which ranks are not ready, why, and the end of their logs."""
-    parts = [
-        f"rank {health.rank} ({health.state}): {health.reason}\n"
-        f"last lines of {steps[health.rank].step.log}:\n{log_tail(steps[health.rank].step.log)}"
-        for health in healths
-        if health.state is not RankState.READY
-    ]
-    return Verdict(Cause.NEVER_READY, f"no judge service after {waited_s:.0f} s\n" + "\n".join(parts))
+    lines = [f"not every judge was ready after {waited_s:.0f} s"]
+    for health in healths:
+        if health.state is not RankState.READY:
+            lines.append(f"rank {health.rank} ({health.state}): {health.reason}")
+            logs = steps[health.rank].step.logs
+            lines += [f"last lines of {log}:\n{log_tail(log)}" for log in logs if log.exists()]
+    return Verdict(Cause.NEVER_READY, "\n".join(lines))
 
 
 @dataclass(frozen=True)
@@ -172,7 +172,7 @@ class Rules:
 
 def decide(sight: Sight, rules: Rules) -> Verdict | None:
     """The reason to leave the watch now, or None to go on."""
-    lost = [health for health in sight.ranks if health.state is RankState.LOST]
+    lost = [health for health in sight.ranks if health.state in GONE]
     if lost and (len(lost) == len(sight.ranks) or not rules.failover):
         why = "; ".join(f"rank {health.rank}: {health.reason}" for health in lost)
         return Verdict(Cause.SERVICE_LOST, f"{len(lost)} of {len(sight.ranks)} judge ranks are lost ({why})")
@@ -210,7 +210,7 @@ def exit_code(verdict: Verdict, sight: Sight | None, merged: bool) -> ExitCode:
 
 def degraded(sight: Sight) -> bool:
     """Whether a rank or an agent node was lost while another did the rest."""
-    return any(health.state is RankState.LOST for health in sight.ranks) or any(sight.agents)
+    return any(health.state in GONE for health in sight.ranks) or any(sight.agents)
 
 
 def end_records(layout: RunLayout) -> list[dict[str, object]]:

@@ -112,7 +112,7 @@ def same_start(problems: Sequence[Problem]) -> dict[str, Problem]:
         known = first.setdefault(problem.kernel, problem)
         if known.start != problem.start:
             raise ConfigError(
-                f"'{problem.kernel}' starts from {known.start} in '{known.setup}', from {problem.start} "
+                f"'{problem.kernel}' starts from {known.start} in '{known.setup}' and from {problem.start} "
                 f"in '{problem.setup}'; the setups of a job share start material: run two jobs"
             )
     return first

@@ -133,8 +133,8 @@ class JobSettings(BaseModel):
             raise ValueError("HARNESS=scripted replays a plan; set AGENT_SCRIPT to its JSON file")
         if 0 < self.job_wall_seconds <= self.reserve_s:
             raise ValueError(
-                f"JOB_WALL_SECONDS={self.job_wall_seconds} leaves agents nothing: {self.reserve_s} s are kept "
-                "by STEP_STOP_GRACE_SECONDS and JUDGE_DRAIN_RESERVE_SECONDS; lower them or raise it"
+                f"JOB_WALL_SECONDS={self.job_wall_seconds} leaves agents no time: {self.reserve_s} s go "
+                "to STEP_STOP_GRACE_SECONDS and JUDGE_DRAIN_RESERVE_SECONDS; lower them or raise it"
             )
         return self
 

@@ -37,7 +37,11 @@ def state_of(returncode: int | None) -> StepState:
 
 @dataclass(frozen=True)
 class Step:
-    """One long-lived command of a role on one host. `env` is added to the job's own; no CPUs means any."""
+    """One long-lived command of a role on one host.
+
+    Its output goes to `log`; `child_logs` is what its own children write. `env` is added to the job's own; no
+    CPUs means any.
+    """
 
     name: str
     role: Role
@@ -46,6 +50,11 @@ class Step:
     log: Path
     cpus: tuple[int, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
+    child_logs: tuple[Path, ...] = ()
+
+    @property
+    def logs(self) -> tuple[Path, ...]:
+        return (self.log, *self.child_logs)
 
 
 class Running(Protocol):

@@ -1,0 +1,200 @@
+"""The judge's routes: each turns a request into a question to the service, and the finding into an answer."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import structlog
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+
+from bench.judge.admission import Route, admit, check_route, known_task
+from bench.judge.caller import Caller, identify
+from bench.judge.contract import contract
+from bench.judge.gateway import Gateway
+from bench.judge.metrics import CONTENT_TYPE, Metrics
+from bench.judge.refusal import Refused, error_body, too_large
+from bench.judge.schemas import Answer, ErrorBody, GradeRequest, Health, Language
+from bench.judge.service import ROUTES, GradeService, Pending
+from bench.results.shard import StoredAnswer
+from bench.version import package_version
+
+log = structlog.get_logger()
+
+JSON = "application/json"
+CLIENT_GONE = 499
+_BODY = {"requestBody": {"required": True, "content": {JSON: {"schema": GradeRequest.model_json_schema()}}}}
+_NOT_PROVISIONED = {
+    "profile": "no profiler is provisioned on this judge; go on without profiles",
+    "search": "no web search is provisioned on this judge; go on without it",
+}
+
+
+class Endpoints:
+    """The judge's routes over one service. `secret` is None on an open judge."""
+
+    def __init__(self, service: GradeService, metrics: Metrics, secret: bytes | None) -> None:
+        self._service, self._metrics, self._secret = service, metrics, secret
+        self._config = service.config
+
+    async def health(self) -> Health:
+        """Whether this judge grades, and how much waits."""
+        return self._service.health()
+
+    async def score(self, request: Request) -> Response:
+        """Preview grade: repeatable, recorded, never credited."""
+        return await self._grade(Route.SCORE, request)
+
+    async def submit(self, request: Request) -> Response:
+        """The grade that counts."""
+        return await self._grade(Route.SUBMIT, request)
+
+    async def grade(self, grade_id: str, request: Request) -> Response:
+        """The stored answer to an earlier request; 202 while it is being graded."""
+        found = await self._service.find(grade_id, self._caller(request))
+        if isinstance(found, Pending):
+            return _queued(found)
+        return Response(found.answer, media_type=JSON)
+
+    async def task(self, kernel: str, request: Request, language: Language | None = None) -> dict[str, Any]:
+        """The leak-free contract of a kernel: signature, sizes as ranges, tolerance, build command."""
+        task = known_task(kernel)
+        preset = self._config.preset
+        if "authorization" in request.headers:
+            preset = self._caller(request).setup.preset
+        return contract(task, language or task.manifest.languages[0], preset)
+
+    async def baseline(self, kernel: str) -> dict[str, Any]:
+        """The kernel's denominators and their median times on this rank, null before one was timed."""
+        names = known_task(kernel).manifest.baselines
+        times = {name: {"median_ns": self._service.denominator_ns(kernel, name)} for name in names}
+        return {"kernel": kernel, "rank": self._config.rank, "denominators": times}
+
+    async def profile(self, request: Request) -> Response:
+        """One profiler run."""
+        raise self._not_provisioned("profile", request)
+
+    async def search(self, request: Request) -> Response:
+        """Web search."""
+        raise self._not_provisioned("search", request)
+
+    async def metrics(self) -> Response:
+        """Prometheus metrics."""
+        return Response(self._metrics.text(), media_type=CONTENT_TYPE)
+
+    def _caller(self, request: Request) -> Caller:
+        return identify(request.headers, self._config, self._secret)
+
+    def _not_provisioned(self, name: str, request: Request) -> Refused:
+        self._caller(request)
+        return Refused(503, "not_provisioned", _NOT_PROVISIONED[name])
+
+    async def _grade(self, route: Route, request: Request) -> Response:
+        caller = self._caller(request)
+        check_route(route, caller)
+        body = await _body(request, self._config.max_body_bytes)
+        submission = await asyncio.to_thread(admit, route, body, request.headers, caller, self._config)
+        found = await self._service.open(submission)
+        if isinstance(found, StoredAnswer):
+            return Response(found.answer, media_type=JSON)
+        if "respond-async" in request.headers.get("prefer", ""):
+            return _queued(found)
+        return await _answer(found, request)
+
+
+async def _body(request: Request, limit_bytes: int) -> bytes:
+    """The whole body; raises Refused (413) as soon as it is known to be too large."""
+    if int(request.headers.get("content-length", 0)) > limit_bytes:
+        raise too_large(limit_bytes)
+    body = bytearray()
+    try:
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > limit_bytes:
+                raise too_large(limit_bytes)
+    except ClientDisconnect as error:
+        raise Refused(400, "incomplete_body", "the body ended before its Content-Length") from error
+    return bytes(body)
+
+
+async def _answer(pending: Pending, request: Request) -> Response:
+    """The answer once it is there. A client that leaves does not end the grade: it is recorded."""
+    gone = asyncio.ensure_future(_client_gone(request))
+    await asyncio.wait({pending.done, gone}, return_when=asyncio.FIRST_COMPLETED)
+    gone.cancel()
+    if not pending.done.done():
+        log.info("client_gone", status=CLIENT_GONE, grade_id=pending.grade_id)
+        return Response(status_code=CLIENT_GONE)
+    return Response(pending.done.result(), media_type=JSON)
+
+
+async def _client_gone(request: Request) -> str:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+    return "gone"
+
+
+def _queued(pending: Pending) -> Response:
+    body = f'{{"grade_id":"{pending.grade_id}","status":"queued"}}'
+    headers = {"Location": f"/grades/{pending.grade_id}"}
+    return Response(body, status_code=202, headers=headers, media_type=JSON)
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    """Every error in the one shape."""
+    request_id = request.scope["state"]["request_id"]
+    status, code, message = _worded(error)
+    headers = getattr(error, "headers", None)
+    if status >= 500:
+        log.error("refused", status=status, code=code, message=message)
+    return Response(error_body(code, message, request_id), status, headers, JSON)
+
+
+def _worded(error: Exception) -> tuple[int, str, str]:
+    match error:
+        case Refused():
+            return error.status, error.code, error.message
+        case RequestValidationError():
+            fault = error.errors()[0]
+            where = ".".join(str(part) for part in fault["loc"])
+            return 400, "bad_request", f"{where}: {fault['msg']}"
+        case HTTPException(status_code=404):
+            return 404, "unknown_route", f"no such route; the routes are {', '.join(ROUTES)}"
+        case HTTPException(status_code=405):
+            allowed = (error.headers or {}).get("Allow", "another method")
+            return 405, "method_not_allowed", f"this route answers {allowed} only"
+        case HTTPException():
+            return error.status_code, "bad_request", str(error.detail)
+    return (
+        500,
+        "judge_error",
+        "the judge failed at this request; send it again with its key, then tell the operator",
+    )
+
+
+def create_app(service: GradeService, metrics: Metrics, secret: bytes | None) -> Gateway:
+    """The judge as an ASGI application."""
+    app = FastAPI(title="Kernelcourt judge", version=package_version(), redoc_url=None)
+    for kind in (Refused, RequestValidationError, HTTPException, Exception):
+        app.add_exception_handler(kind, _refused)
+    _add_routes(app, Endpoints(service, metrics, secret))
+    return Gateway(app, lambda: service.health().model_dump_json().encode(), metrics, (*ROUTES, "/docs"))
+
+
+def _add_routes(app: FastAPI, endpoints: Endpoints) -> None:
+    errors: dict[int | str, dict[str, Any]] = {"4XX": {"model": ErrorBody}, "5XX": {"model": ErrorBody}}
+
+    def add(method: str, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        app.add_api_route(path, endpoint, methods=[method], responses=errors, **options)
+
+    add("GET", "/health", endpoints.health)
+    add("GET", "/task/{kernel}", endpoints.task)
+    add("GET", "/baseline/{kernel}", endpoints.baseline)
+    add("POST", "/score", endpoints.score, response_model=Answer, openapi_extra=_BODY)
+    add("POST", "/submit", endpoints.submit, response_model=Answer, openapi_extra=_BODY)
+    add("POST", "/profile", endpoints.profile, openapi_extra=_BODY)
+    add("POST", "/search", endpoints.search)
+    add("GET", "/grades/{grade_id}", endpoints.grade, response_model=Answer)
+    add("GET", "/metrics", endpoints.metrics)

@@ -1,0 +1,261 @@
+"""What the databases say: counts, the answer that counts for each (setup, kernel, slot), the final table."""
+
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple
+
+from sqlalchemy import Connection, Integer, cast, func, select
+
+from bench.errors import ShardError
+from bench.judge.schemas import ADHOC, ANSWER_KINDS, End, Kind, Outcome, SubmissionMode
+from bench.results.database import engine, identify, naming
+from bench.results.models import Episode, Grade, Setup, create_indexes, create_schema
+from bench.results.union import attached, take
+
+# Columns that no query here looks at: several databases are read as one in memory, and these are most of it.
+_HEAVY = {"answer": "", "provenance": "", "stages": ""}
+
+
+class Assignment(NamedTuple):
+    """What an answer is the answer to: one kernel in one repeat slot of one setup."""
+
+    setup: str
+    kernel: str
+    slot: int
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How much there is; `unrecorded_episodes` are known by grades alone, as all of a live shard are."""
+
+    setups: int
+    episodes: int
+    unrecorded_episodes: int
+    grades: int
+    by_kind: dict[Kind, int]
+    by_outcome: dict[Outcome, int]
+
+
+@dataclass(frozen=True)
+class SetupCounts:
+    """One setup: its episodes and grades, and how its verdicts fell."""
+
+    setup: str
+    episodes: int
+    grades: int
+    verdicts: int
+    solved: int
+    faster: int
+    suspect: int
+    judge_faults: int
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The answer that counts for a task. `interval` is the 90 % interval of the raw ratio."""
+
+    assignment: Assignment
+    grade_id: str
+    job_id: str
+    label: str
+    attempt: int
+    rank: int
+    kind: Kind
+    outcome: Outcome
+    score: float | None
+    interval: tuple[float, float] | None
+    faster: bool | None
+    suspect: str | None
+    protocol: str
+    task_hash: str | None
+    requested_at: str
+
+    @property
+    def solved(self) -> bool:
+        return self.outcome is Outcome.SOLVED
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """One line of the final table. Without an answer `verdict` is None and `end` says how the episode went.
+
+    `grades` counts every grade of the task, previews too; `seconds` is the last episode's wall time.
+    """
+
+    assignment: Assignment
+    verdict: Verdict | None
+    grades: int
+    end: End | None
+    seconds: float | None
+
+
+@contextlib.contextmanager
+def opened(paths: Sequence[Path]) -> Iterator[Connection]:
+    """Open one database, or several as one, for reading. Be brief: the writer of a live shard waits meanwhile.
+
+    Raises:
+        ShardError: one is missing, damaged or not ours, or two of them contradict each other.
+    """
+    if len(paths) == 1:
+        with _one(paths[0]) as connection:
+            yield connection
+        return
+    together = engine(None, "rwc", begin=None)
+    try:
+        with naming("databases read as one"), together.connect() as connection:
+            create_schema(connection)
+            create_indexes(connection)
+            for path in paths:
+                with _one(path):  # is it there, and ours?
+                    pass
+                with attached(connection, path):
+                    take(connection, path, (Setup, Episode, Grade), _HEAVY)
+            yield connection
+    finally:
+        together.dispose()
+
+
+@contextlib.contextmanager
+def _one(path: Path) -> Iterator[Connection]:
+    reading = engine(path, "ro")
+    try:
+        with naming(path), reading.connect() as connection:
+            if identify(connection, path) is None:
+                raise ShardError(f"{path}: an empty file: its writer has not made it yet")
+            yield connection
+    finally:
+        reading.dispose()
+
+
+def counts(db: Connection) -> Counts:
+    """How many setups, episodes and grades there are, and grades by kind and by outcome."""
+    recorded, known = _episodes(db)
+    return Counts(
+        setups=db.execute(select(func.count()).select_from(Setup)).scalar_one(),
+        episodes=sum(known.values()),
+        unrecorded_episodes=sum(known.values()) - sum(recorded.values()),
+        grades=db.execute(select(func.count()).select_from(Grade)).scalar_one(),
+        by_kind=dict(db.execute(select(Grade.kind, func.count()).group_by(Grade.kind)).tuples().all()),
+        by_outcome=dict(db.execute(select(Grade.outcome, func.count()).group_by(Grade.outcome)).tuples().all()),
+    )
+
+
+def _episodes(db: Connection) -> tuple[dict[str, int], dict[str, int]]:
+    """Episodes a setup: those with a record, and all that are known by a record or by a grade."""
+    with_grade = select(Grade.setup, Grade.job_id, Grade.label).where(Grade.label.is_not(None))
+    every = select(Episode.setup, Episode.job_id, Episode.label).union(with_grade).subquery()
+    recorded = select(Episode.setup, func.count()).where(Episode.end.is_not(None)).group_by(Episode.setup)
+    known = select(every.c.setup, func.count()).group_by(every.c.setup)
+    return dict(db.execute(recorded).tuples().all()), dict(db.execute(known).tuples().all())
+
+
+def by_setup(db: Connection) -> list[SetupCounts]:
+    """One line a setup, in alphabetical order; a setup without any grade too."""
+    _, episodes = _episodes(db)
+    faults = func.sum(cast(Grade.outcome == Outcome.JUDGE_FAULT, Integer))
+    grades = {
+        setup: (number, faulty)
+        for setup, number, faulty in db.execute(select(Grade.setup, func.count(), faults).group_by(Grade.setup))
+    }
+    found = verdicts(db)
+    lines = []
+    for setup in db.execute(select(Setup.setup).order_by(Setup.setup)).scalars():
+        own = [verdict for verdict in found if verdict.assignment.setup == setup]
+        number, faulty = grades.get(setup, (0, 0))
+        lines.append(
+            SetupCounts(
+                setup=setup,
+                episodes=episodes.get(setup, 0),
+                grades=number,
+                verdicts=len(own),
+                solved=sum(verdict.solved for verdict in own),
+                faster=sum(verdict.faster is True for verdict in own),
+                suspect=sum(verdict.suspect is not None for verdict in own),
+                judge_faults=faulty,
+            )
+        )
+    return lines
+
+
+def verdicts(db: Connection) -> list[Verdict]:
+    """The answer that counts for each (setup, kernel, slot) which has one, in this order.
+
+    It is an accepted submit (whoever sent it) in the final attempt of the latest episode that has one: its
+    first in single and blind mode, its last in multi mode. Ad hoc grades answer nothing.
+    """
+    answers = _accepted(db)
+    chosen: list[Verdict] = []
+    for _, of_task in groupby(answers, key=lambda pair: pair[0].assignment):
+        of_episode = [
+            _of_episode([*pairs]) for _, pairs in groupby(of_task, key=lambda pair: (pair[0].job_id, pair[0].label))
+        ]
+        chosen.append(max(of_episode, key=lambda verdict: (verdict.requested_at, verdict.grade_id)))
+    return chosen
+
+
+def _of_episode(answers: Sequence[tuple[Verdict, SubmissionMode]]) -> Verdict:
+    _, mode = answers[0]
+    return answers[-1 if mode is SubmissionMode.MULTI else 0][0]
+
+
+def _accepted(db: Connection) -> Iterable[tuple[Verdict, SubmissionMode]]:
+    """Accepted submits of final attempts, by task, then episode, then time; each with its setup's mode."""
+    seen = (
+        select(Grade.job_id, Grade.label, func.max(Grade.attempt).label("last"))
+        .group_by(Grade.job_id, Grade.label)
+        .subquery()
+    )
+    final = func.coalesce(Episode.attempts, seen.c.last)
+    wanted = (
+        select(Grade, Setup.submission_mode)
+        .join(Setup, Setup.setup == Grade.setup)
+        .join(seen, (seen.c.job_id == Grade.job_id) & (seen.c.label == Grade.label))
+        .outerjoin(Episode, (Episode.job_id == Grade.job_id) & (Episode.label == Grade.label))
+        .where(
+            Grade.job_id != ADHOC,
+            Grade.kind.in_(ANSWER_KINDS),
+            Grade.outcome != Outcome.JUDGE_FAULT,
+            Grade.attempt == final,
+        )
+        .order_by(
+            *(Grade.setup, Grade.kernel, Grade.slot, Grade.job_id, Grade.label),
+            *(Grade.requested_at, Grade.grade_id),
+        )
+    )
+    for row in db.execute(wanted):
+        interval = None if row.interval_lo is None else (row.interval_lo, row.interval_hi)
+        verdict = Verdict(
+            assignment=Assignment(row.setup, row.kernel, row.slot),
+            interval=interval,
+            **{name: getattr(row, name) for name in _VERDICT_COLUMNS},
+        )
+        yield verdict, row.submission_mode
+
+
+_VERDICT_COLUMNS = (
+    *("grade_id", "job_id", "label", "attempt", "rank", "kind", "outcome", "score", "faster", "suspect"),
+    *("protocol", "task_hash", "requested_at"),
+)
+
+
+def table(db: Connection) -> list[TableRow]:
+    """One row for every task that an episode or a grade speaks of, by setup, kernel and slot."""
+    answered = {verdict.assignment: verdict for verdict in verdicts(db)}
+    grade_task, episode_task = (
+        (Grade.setup, Grade.kernel, Grade.slot),
+        (Episode.setup, Episode.kernel, Episode.slot),
+    )
+    grades = {
+        Assignment(setup, kernel, slot): number
+        for setup, kernel, slot, number in db.execute(select(*grade_task, func.count()).group_by(*grade_task))
+        if setup is not None
+    }
+    ended = select(*episode_task, Episode.end, Episode.wall_s).order_by(Episode.ended_at)
+    episodes = {Assignment(*row[:3]): (row[3], row[4]) for row in db.execute(ended)}
+    return [
+        TableRow(task, answered.get(task), grades.get(task, 0), *episodes.get(task, (None, None)))
+        for task in sorted({*grades, *episodes})
+    ]

@@ -1,0 +1,101 @@
+"""A measuring process that measures nothing: same protocol, told what to find by a comment in the source.
+
+`// fake: <outcome>`, `die`, `fault`, `fault-once <file>`, `wait <file>`, `nan`; any other source is solved.
+"""
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from bench import process
+from bench.judge.schemas import Outcome
+from bench.records import Cell, GradeOrder, GradeReport, SourceFile
+from bench.seeds import commitment
+
+
+def report(order: GradeOrder, word: str) -> GradeReport:
+    """A report as a real grade leaves one."""
+    outcome = Outcome(word) if word in set(Outcome) else Outcome.SOLVED
+    solved = outcome is Outcome.SOLVED
+    times = (1000, 1100, 1050, 1010, 1020)
+    cell = Cell(
+        index=0,
+        sizes={"n": 1000},
+        ratio=2.0,
+        raw=2.0,
+        p=0.004,
+        credited=True,
+        candidate_ns=times,
+        denominator_ns=tuple(2 * time_ns for time_ns in times),
+        order="cdcdc",
+    )
+    number = float("nan") if word == "nan" else 1.5
+    found = {"output": "out", "index": [3], "got": number, "expected": float("inf"), "bound": 1e-6}
+    return GradeReport(
+        grade_id=order.grade_id,
+        outcome=outcome,
+        property=None if solved else "values",
+        detail=found if (order.disclose and not solved) or word == "nan" else {},
+        log="a log that names hidden inputs",
+        score=2.0 if solved else None,
+        raw_ratio=2.0 if solved else None,
+        interval=(1.9, 2.1) if solved else None,
+        faster=True if solved else None,
+        protocol=order.protocol,
+        preset=order.preset,
+        cells=(cell,) if solved else (),
+        denominator="baseline.c" if solved else None,
+        task_hash="0" * 64,
+        seed_commitment=commitment(bytes.fromhex(order.seed)),
+        sandbox="limits",
+        sources=(
+            SourceFile(
+                role="submission",
+                name=f"{order.kernel}{order.language.suffix}",
+                content=(order.source or "").encode(),
+            ),
+        ),
+    )
+
+
+def _wait_for(path: Path) -> None:
+    """Hold a grade until the test makes this file."""
+    Path(f"{path}.reached").touch()
+    while not path.exists():
+        time.sleep(0.005)
+
+
+def _say(message: dict[str, Any]) -> None:
+    print(json.dumps(message), flush=True)
+
+
+def main() -> int:
+    process.die_with_parent()
+    unfit = Path(sys.argv[1]) / "unfit"
+    if unfit.exists():
+        _say({"unfit": unfit.read_text()})
+        return 1
+    _say({"ready": {"sandbox": "limits", "device": "cpu", "cores": {"timing": [0], "clock": 1}}})
+    for line in sys.stdin:
+        order = GradeOrder.model_validate(json.loads(line)["order"])
+        _, _, word = (order.source or "").partition("// fake: ")
+        match word.split():
+            case ["die"]:
+                return 9
+            case ["fault"]:
+                _say({"fault": "no compiler"})
+                continue
+            case ["fault-once", path] if not Path(path).exists():
+                Path(path).touch()
+                _say({"fault": "no compiler"})
+                continue
+            case ["wait", path]:
+                _wait_for(Path(path))
+        _say({"report": report(order, word.strip()).model_dump(mode="json")})
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
