@@ -71,7 +71,7 @@ def grade_file(court: Court, kernel: str, path: Path, language: Language, preset
     process.adopt_orphans()
     started = datetime.now(UTC)
     report = grade(order, court)
-    process.sweep(spare=set())
+    process.sweep()
     _record(order, report, started)
     return report
 

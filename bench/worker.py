@@ -42,7 +42,7 @@ def main() -> int:
             _say(answers, {"report": grade(order, court).model_dump(mode="json")})
         except KernelcourtError as error:
             _say(answers, {"fault": str(error)})
-        process.sweep(spare=set())
+        process.sweep()
     return 0
 
 

@@ -1,4 +1,4 @@
-"""Starts a real rank for tests: router, judge and the fake measuring process, on ports that the system names."""
+"""Starts a real rank for tests: router, judge and the fake measuring process, on free ports."""
 
 import contextlib
 import json
@@ -61,7 +61,7 @@ class Rank:
                     found: dict[str, Any] = answer.json()
                     return found
             time.sleep(0.02)
-        logs = "\n".join(path.read_text() for path in (self.folder / "logs").glob("*.log"))
+        logs = "\n".join(path.read_text()[-3000:] for path in (self.folder / "logs").glob("*.log"))
         raise AssertionError(f"the rank never said {status}:\n{logs}")
 
     def post(self, route: str, body: Any = GOOD, label: str | None = None, **headers: str) -> httpx.Response:
@@ -75,9 +75,7 @@ class Rank:
         return self.http.post(route, content=content, headers=named)
 
     def get(self, route: str, label: str | None = None) -> httpx.Response:
-        return self.http.get(
-            route, headers={"Authorization": f"Bearer {token_for(SECRET, label)}"} if label else {}
-        )
+        return self.http.get(route, headers={"Authorization": f"Bearer {token_for(SECRET, label)}"} if label else {})
 
     def stop(self) -> int:
         """SIGTERM, as a job ends its services; the exit code."""

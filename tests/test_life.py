@@ -1,8 +1,11 @@
 """The life of a job, lived by small real processes in the place of judges and drivers."""
 
+import contextlib
+import functools
 import json
 import os
 import signal
+import socket
 import sys
 import threading
 from dataclasses import replace
@@ -100,10 +103,14 @@ class StandIns:
         return self._local.seconds_left
 
     def first_port(self, count):
-        # Workers of one test run look for ports at the same time; each has a range of its own.
-        worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-        StandIns.port = getattr(StandIns, "port", 20000 + 500 * worker) + count
-        return StandIns.port - count
+        # Asked of the system, so that the workers of one test run do not meet.
+        while True:
+            with contextlib.ExitStack() as held:
+                first = held.enter_context(socket.create_server(("127.0.0.1", 0))).getsockname()[1]
+                with contextlib.suppress(OSError, OverflowError):
+                    for port in range(first + 1, first + count):
+                        held.enter_context(socket.create_server(("127.0.0.1", port)))
+                    return first
 
     def start(self, step):
         argv = (sys.executable, "-c", self._code[step.role], step.argv[-1])
@@ -126,32 +133,37 @@ class Notes:
         self.moved.set()
 
 
+def live_in(folder, launcher, view=None, **settings):
+    """Run a job of three problems of one setup; returns its layout and its summary."""
+    values = {"STEP_STOP_GRACE_SECONDS": 20, "JUDGE_READY_SECONDS": 60, "JUDGES_PER_NODE": 1, **settings}
+    lines = "".join(f"{key}={value}\n" for key, value in values.items())
+    (folder / "plan.json").write_text('{"axpy": []}')
+    env = folder / ".env.x"
+    env.write_text(
+        f"SETUP=x\nHARNESS=scripted\nAGENT_SCRIPT=plan.json\nINFERENCE_NODES=0\nKERNELS=axpy,sgemm,gelu\n{lines}"
+    )
+    layout = RunLayout(folder / "runs" / "job-1")
+    return layout, run_job(read_wave([env]), layout.root, launcher, view or Notes())
+
+
 @pytest.fixture
 def live(tmp_path):
-    """Run a job of three problems of one setup; returns its layout and its summary."""
+    return functools.partial(live_in, tmp_path)
 
-    def run(launcher, view=None, **settings):
-        values = {"STEP_STOP_GRACE_SECONDS": 20, "JUDGE_READY_SECONDS": 60, "JUDGES_PER_NODE": 2, **settings}
-        lines = "".join(f"{key}={value}\n" for key, value in values.items())
-        (tmp_path / "plan.json").write_text('{"axpy": []}')
-        env = tmp_path / ".env.x"
-        env.write_text(
-            f"SETUP=x\nHARNESS=scripted\nAGENT_SCRIPT=plan.json\nINFERENCE_NODES=0\n"
-            f"KERNELS=axpy,sgemm,gelu\n{lines}"
-        )
-        layout = RunLayout(tmp_path / "runs" / "job-1")
-        return layout, run_job(read_wave([env]), layout.root, launcher, view or Notes())
 
-    return run
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    """A job of two judges that went well: its layout, its summary and what its view was told."""
+    view = Notes()
+    return *live_in(tmp_path_factory.mktemp("job"), StandIns(2), view, JUDGES_PER_NODE=2), view
 
 
 def summary_file(layout):
     return json.loads(layout.summary.read_text())
 
 
-def test_a_job_lives_to_its_report(live):
-    view = Notes()
-    layout, summary = live(StandIns(2), view)
+def test_a_job_lives_to_its_report(done):
+    layout, summary, view = done
     assert summary.ending.exit_code is ExitCode.OK
     found = [(item.kernel, item.standing, item.owed) for item in summary.items]
     assert found == [
@@ -173,21 +185,21 @@ def test_a_job_lives_to_its_report(live):
     assert view.seen[-1].ended == 3
 
 
-def test_secrets_and_configs_are_the_owners_alone(live):
-    layout, _ = live(StandIns(2))
+def test_secrets_and_configs_are_the_owners_alone(done):
+    layout, _, _ = done
     for path in (layout.secret, layout.judge_config(0), layout.agent_config(0), layout.env_snapshot("x")):
         assert path.stat().st_mode & 0o077 == 0, path
     assert layout.secret.read_text() not in layout.agent_config(0).read_text()
 
 
-def test_agents_are_given_the_start_material_and_no_controls(live):
-    layout, _ = live(StandIns(2))
+def test_agents_are_given_the_start_material_and_no_controls(done):
+    layout, _, _ = done
     staged = {path.name for path in layout.staged("axpy").rglob("*")}
     assert staged == {"reference.py", "baseline.c"}
 
 
-def test_what_was_launched_can_be_run_again(live):
-    layout, _ = live(StandIns(2))
+def test_what_was_launched_can_be_run_again(done):
+    layout, _, _ = done
     wave = read_wave([layout.env_snapshot("x")])
     assert [problem.kernel for problem in wave.problems] == ["axpy", "sgemm", "gelu"]
     assert wave.setups[0].settings.agent_script == layout.script("x")
@@ -233,7 +245,8 @@ shard.close()
 
 
 def test_losing_every_rank_tears_the_job_down(live):
-    layout, summary = live(StandIns(2, judge=MORTAL.replace("{first}", "0"), agent=DRIVER + WAIT))
+    launcher = StandIns(2, judge=MORTAL.replace("{first}", "0"), agent=DRIVER + WAIT)
+    layout, summary = live(launcher, JUDGES_PER_NODE=2)
     assert summary.ending.exit_code is ExitCode.SERVICE_LOST
     assert summary_file(layout)["delivered"] == 1
     ends = {step["name"]: (step["exit_code"], step["stopped"]) for step in summary_file(layout)["steps"]}
@@ -243,7 +256,8 @@ def test_losing_every_rank_tears_the_job_down(live):
 def test_losing_one_rank_degrades_the_job(live):
     record = "config.run_dir.parents[1] / 'ended' / 'judge-1.json'"
     agent = DRIVER + f"\nimport time\nwhile not ({record}).exists(): time.sleep(0.02)"
-    layout, summary = live(StandIns(2, judge=MORTAL.replace("{first}", "1"), agent=agent))
+    launcher = StandIns(2, judge=MORTAL.replace("{first}", "1"), agent=agent)
+    layout, summary = live(launcher, JUDGES_PER_NODE=2)
     assert summary.ending.exit_code is ExitCode.DEGRADED
     assert layout.results.exists()
 
@@ -269,10 +283,13 @@ def test_a_signal_tears_the_job_down_and_keeps_what_there_is(live, number, code)
     assert layout.results.exists()
 
 
-def test_a_stall_tears_the_job_down(live):
-    layout, summary = live(StandIns(2, agent=DRIVER + WAIT), AGENT_STALL_ABORT_SECONDS=1)
+def test_a_stall_tears_the_job_down_and_leaves_no_process(live):
+    started = []
+    launcher = StandIns(2, agent=DRIVER + WAIT, on_start=started.append)
+    layout, summary = live(launcher, AGENT_STALL_ABORT_SECONDS=1)
     assert summary.ending.exit_code is ExitCode.STALLED
     assert layout.results.exists()
+    assert [running.poll() for running in started] == [0, 130]
 
 
 def test_the_wall_clock_tears_the_job_down(live):
@@ -288,17 +305,17 @@ def test_drivers_that_all_fail_are_a_lost_service(live):
 
 
 def test_a_failed_merge_keeps_the_grades_and_says_how_to_recover(live):
-    hide = "\nshard = config.run_dir.parents[1] / 'judge/rank-1/grades.db'\nshard.rename(shard.with_name('away'))"
+    hide = "\nshard = config.run_dir.parents[1] / 'judge/rank-0/grades.db'\nshard.rename(shard.with_name('away'))"
     agent = DRIVER + hide
     layout, summary = live(StandIns(2, agent=agent))
     assert summary.ending.exit_code is ExitCode.MERGE_FAILED
     assert summary.count(Standing.UNMERGED) == 3
     note = layout.merge_failed.read_text()
-    assert str(layout.shard(1)) in note
+    assert str(layout.shard(0)) in note
     assert f"kcourt job collect {layout.root}" in note
     assert not layout.results.exists()
 
-    layout.shard(1).with_name("away").rename(layout.shard(1))
+    layout.shard(0).with_name("away").rename(layout.shard(0))
     ending = recollected(layout)
     collect(layout)
     again = conclude(layout, ending)
@@ -307,20 +324,13 @@ def test_a_failed_merge_keeps_the_grades_and_says_how_to_recover(live):
     assert not layout.merge_failed.exists()
 
 
-def test_a_run_id_is_used_once(live):
-    live(StandIns(2))
+def test_a_run_id_is_used_once(done):
+    layout, _, _ = done
     with pytest.raises(ConfigError, match="used once"):
-        live(StandIns(2))
+        live_in(layout.root.parents[1], StandIns(2))
 
 
 def test_an_allocation_of_the_wrong_size_is_refused_before_anything_starts(live, tmp_path):
     with pytest.raises(ConfigError, match="--nodes=2"):
         live(StandIns(3))
     assert not (tmp_path / "runs").exists()
-
-
-def test_no_process_is_left(live):
-    started = []
-    live(StandIns(2, agent=DRIVER + WAIT, on_start=started.append), AGENT_STALL_ABORT_SECONDS=1)
-    assert len(started) == 3
-    assert all(running.poll() is not None for running in started)

@@ -34,7 +34,7 @@ def serve(
 ) -> None:
     """Serve one judge rank until it is ended (Ctrl-C, SIGTERM); grades under way are finished first.
 
-    Without --config the judge is open: no tokens, this machine only; its grades, in .scratch/, deliver nothing.
+    Without --config the judge is open: no tokens, this machine only; its grades, in .scratch/, count nowhere.
 
     Example: kcourt serve --port 8800 --preset S --allow-sandbox limits
     """

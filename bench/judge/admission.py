@@ -62,9 +62,7 @@ class Submission:
     body_sha256: str
 
 
-def admit(
-    route: Route, body: bytes, headers: Mapping[str, str], caller: Caller, config: JudgeConfig
-) -> Submission:
+def admit(route: Route, body: bytes, headers: Mapping[str, str], caller: Caller, config: JudgeConfig) -> Submission:
     """Check one request; it reads `source_file`, so call it off the event loop.
 
     Raises:
@@ -115,9 +113,7 @@ def strict_json(body: bytes) -> Any:
     try:
         return json.loads(body.decode("utf-8"), parse_constant=_no_constant)
     except UnicodeDecodeError as error:
-        raise Refused(
-            400, "bad_json", f"the body is not UTF-8 at byte {error.start}; send UTF-8 JSON"
-        ) from error
+        raise Refused(400, "bad_json", f"the body is not UTF-8 at byte {error.start}; send UTF-8 JSON") from error
     except RecursionError as error:
         raise Refused(400, "bad_json", "the body is nested too deeply; send one flat JSON object") from error
     except ValueError as error:
@@ -164,9 +160,7 @@ def _language(request: GradeRequest, caller: Caller, config: JudgeConfig) -> Lan
     free = mode in (InputMode.ANY, InputMode.LIBRARY) or (caller.label is None and mode is InputMode.SOURCE)
     language = request.language or (_by_suffix(request.source_file) if free else None) or expected
     if language is not expected and not free:
-        raise Refused(
-            400, "wrong_language", f"this setup is written in {expected}, not {language}; {MODES[mode]}"
-        )
+        raise Refused(400, "wrong_language", f"this setup is written in {expected}, not {language}; {MODES[mode]}")
     return language
 
 
@@ -175,9 +169,7 @@ def _by_suffix(path: str | None) -> Language | None:
     return next((Language(name) for name, known in SUFFIXES.items() if known == suffix), None)
 
 
-def _delivery(
-    request: GradeRequest, language: Language, config: JudgeConfig
-) -> tuple[str | None, Path | None]:
+def _delivery(request: GradeRequest, language: Language, config: JudgeConfig) -> tuple[str | None, Path | None]:
     """Source text, or path of a library."""
     if request.library is not None:
         return None, _inside(request.library, "library", f"{request.kernel}.so", config)[0]
@@ -204,13 +196,9 @@ def _inside(given: str, field: str, name: str, config: JudgeConfig) -> tuple[Pat
     if "\0" in given or Path(given).name != name:
         raise Refused(400, "bad_file_name", f"{field} must be a file called {name}; rename it")
     if config.shared_dir is None:
-        raise Refused(
-            400, "no_shared_folder", f"this judge has no shared folder; send 'source' instead of '{field}'"
-        )
+        raise Refused(400, "no_shared_folder", f"this judge has no shared folder; send 'source' instead of '{field}'")
     root = config.shared_dir.resolve()
-    outside = Refused(
-        400, "outside_shared", f"{field} lies outside {config.shared_dir}; put the file in there"
-    )
+    outside = Refused(400, "outside_shared", f"{field} lies outside {config.shared_dir}; put the file in there")
     # Looked at by name before it is opened, and by descriptor after: links may change in between.
     if not (root / given).resolve().is_relative_to(root):
         raise outside
@@ -241,9 +229,7 @@ def known_task(kernel: str) -> Task:
     try:
         return find_task(kernel)
     except TaskError as error:
-        raise Refused(
-            503, "kernel_broken", f"{kernel} cannot be graded: {error}; tell the operator"
-        ) from error
+        raise Refused(503, "kernel_broken", f"{kernel} cannot be graded: {error}; tell the operator") from error
     except UsageError as error:
         raise Refused(404, "unknown_kernel", str(error)) from error
 
@@ -252,7 +238,5 @@ def _check_rank(rank: int | None, caller: Caller, config: JudgeConfig) -> None:
     if rank is None and caller.label is not None:
         raise Refused(400, "rank_missing", f'name the judge: "rank": {config.rank} is this one')
     if rank is not None and rank != config.rank:
-        message = (
-            f"this judge serves rank {config.rank}, not {rank}; send the request to the judge of rank {rank}"
-        )
+        message = f"this judge serves rank {config.rank}, not {rank}; send the request to the judge of rank {rank}"
         raise Refused(421, "wrong_rank", message)

@@ -72,9 +72,7 @@ def fault_report(order: GradeOrder, fault: str, sandbox: str, device: str) -> Gr
 
 def answer_text(submission: Submission, report: GradeReport, rank: int) -> str:
     """The answer as JSON text; the same text is stored, and sent whenever the grade is asked for."""
-    fields = report.model_dump(
-        include={"grade_id", "outcome", "score", "interval", "faster", "suspect", "protocol"}
-    )
+    fields = report.model_dump(include={"grade_id", "outcome", "score", "interval", "faster", "suspect", "protocol"})
     detail = _detail(submission.route, report)
     return Answer(kernel=submission.kernel, rank=rank, detail=detail, **fields).model_dump_json()
 

@@ -76,9 +76,7 @@ def identify(headers: Headers, config: JudgeConfig, secret: bytes | None) -> Cal
     if HEADER_KIND in headers or HEADER_OF_GRADE in headers:
         raise _not_driver()
     if headers.get(HEADER_EPISODE, label) != label:
-        raise Refused(
-            403, "other_episode", f"this token speaks for {label} only; use the episode's own token"
-        )
+        raise Refused(403, "other_episode", f"this token speaks for {label} only; use the episode's own token")
     return _for_episode(label, config)
 
 
@@ -88,9 +86,7 @@ def _label(headers: Headers, secret: bytes) -> str:
         raise Refused(401, "token_missing", "send the episode's token as 'Authorization: Bearer <token>'")
     label = label_of(secret, token.strip())
     if label is None:
-        raise Refused(
-            401, "token_invalid", "this token was not made for this job; use the one you were given"
-        )
+        raise Refused(401, "token_invalid", "this token was not made for this job; use the one you were given")
     return label
 
 
@@ -114,9 +110,7 @@ def _for_episode(label: str, config: JudgeConfig, driver: bool = False) -> Calle
 
 
 def _not_driver() -> Refused:
-    return Refused(
-        403, "driver_only", f"{HEADER_KIND} and {HEADER_EPISODE} are for the driver's token; leave them out"
-    )
+    return Refused(403, "driver_only", f"{HEADER_KIND} and {HEADER_EPISODE} are for the driver's token; leave them out")
 
 
 def beside(headers: Headers, caller: Caller) -> Beside:

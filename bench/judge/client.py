@@ -40,7 +40,7 @@ RETRIED = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.BAD_GATEWAY, HTTPS
 FINAL_CODES = frozenset({"rank_lost", "not_provisioned"})
 
 
-class JudgeRefused(Exception):  # noqa: N818 - the word that callers read
+class JudgeRefused(Exception):
     """A judge answered with an error, or did not answer; `status` is None when no HTTP answer came."""
 
     def __init__(self, code: str, status: int | None, message: str) -> None:
@@ -94,9 +94,7 @@ class JudgeClient:
     same envelope finds it.
     """
 
-    def __init__(
-        self, url: str, token: str | None = None, timeout_s: float = 3600.0, attempts: int = ATTEMPTS
-    ) -> None:
+    def __init__(self, url: str, token: str | None = None, timeout_s: float = 3600.0, attempts: int = ATTEMPTS) -> None:
         self.url = url.rstrip("/")
         self._attempts = attempts
         self._http = httpx.Client(
@@ -151,11 +149,7 @@ class JudgeClient:
 
     def _grade(self, route: str, request: GradeRequest | Mapping[str, Any], envelope: Envelope) -> Answer:
         # Serialised once: a retry must carry the same bytes, the judge compares them under the key.
-        fields = (
-            request.model_dump(mode="json", exclude_none=True)
-            if isinstance(request, GradeRequest)
-            else request
-        )
+        fields = request.model_dump(mode="json", exclude_none=True) if isinstance(request, GradeRequest) else request
         body = json.dumps(fields).encode()
         headers = {"Content-Type": "application/json", **envelope.headers()}
         return _answer(self._send("POST", route, body, headers))

@@ -24,9 +24,7 @@ def contract(task: Task, language: Language, preset: Preset) -> dict[str, Any]:
         "signature": declaration(task, language),
         "arguments": [_described(name, argument) for name, argument in task.arguments.items()],
         "sizes": {name: [1, most] for name, most in largest.items()},
-        "timed_sizes": {
-            name: [math.ceil(TIMED_FROM * size), size] for name, size in task.size(preset).items()
-        },
+        "timed_sizes": {name: [math.ceil(TIMED_FROM * size), size] for name, size in task.size(preset).items()},
         "preset": preset,
         "tolerance": tolerance_in_words(task),
         "build": build_command(language),
@@ -51,6 +49,7 @@ def tolerance_in_words(task: Task) -> str:
     factor, length = task.manifest.tolerance, task.manifest.reduction.text
     return (
         f"a float passes where |got - expected| <= {factor:g} * u * sqrt({length}) * m: u is the unit"
-        " roundoff of its type, m the sum of the magnitudes that were added up (at least |expected|), and expected is"
-        " computed in double precision; NaN and infinities must be in the same places; integers must be exact"
+        " roundoff of its type, m the sum of the magnitudes that were added up (at least |expected|), and"
+        " expected is computed in double precision; NaN and infinities must be in the same places;"
+        " integers must be exact"
     )

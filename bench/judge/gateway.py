@@ -25,9 +25,7 @@ def request_id_of(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
 class Gateway:
     """ASGI application in front of the judge's routes."""
 
-    def __init__(
-        self, app: ASGIApp, health: Callable[[], bytes], metrics: Metrics, routes: Iterable[str]
-    ) -> None:
+    def __init__(self, app: ASGIApp, health: Callable[[], bytes], metrics: Metrics, routes: Iterable[str]) -> None:
         self._app, self._health, self._metrics = app, health, metrics
         self._routes = frozenset(routes)
 

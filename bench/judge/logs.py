@@ -25,9 +25,7 @@ def log_to(path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         handler = logging.FileHandler(path, encoding="utf-8")
     except OSError as error:
-        raise ConfigError(
-            f"{path}: cannot be written ({error.strerror}); set log_dir to another folder"
-        ) from error
+        raise ConfigError(f"{path}: cannot be written ({error.strerror}); set log_dir to another folder") from error
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=_SHARED,

@@ -60,9 +60,7 @@ class MeasuringProcess:
         except JudgeFault as error:
             raise EnvironmentFault(str(error)) from error
         if line.ready is None:
-            raise EnvironmentFault(
-                line.unfit or f"the measuring process began with nonsense; see {self._errors}"
-            )
+            raise EnvironmentFault(line.unfit or f"the measuring process began with nonsense; see {self._errors}")
         return line.ready
 
     async def grade(self, order: GradeOrder) -> GradeReport:

@@ -22,9 +22,7 @@ class Metrics:
         self._grades = Counter(
             "kcourt_grades", "Grades by kind and outcome.", ["kind", "outcome"], registry=self._registry
         )
-        self._waited = Histogram(
-            "kcourt_queue_seconds", "Time in the queue.", buckets=SECONDS, registry=self._registry
-        )
+        self._waited = Histogram("kcourt_queue_seconds", "Time in the queue.", buckets=SECONDS, registry=self._registry)
         self._worked = Histogram(
             "kcourt_grade_seconds", "Time from queue to report.", buckets=SECONDS, registry=self._registry
         )

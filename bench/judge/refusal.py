@@ -3,7 +3,7 @@
 from bench.judge.schemas import ErrorBody, ErrorDetail
 
 
-class Refused(Exception):  # noqa: N818 - an answer to a request, not a failure of the program
+class Refused(Exception):
     """Ends a request with an error answer; `message` says what to do."""
 
     def __init__(self, status: int, code: str, message: str) -> None:
@@ -23,6 +23,4 @@ def _encodable(text: str) -> str:
 
 
 def too_large(limit_bytes: int) -> Refused:
-    return Refused(
-        413, "body_too_large", f"a request body has at most {limit_bytes} bytes; send a smaller source"
-    )
+    return Refused(413, "body_too_large", f"a request body has at most {limit_bytes} bytes; send a smaller source")

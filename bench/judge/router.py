@@ -1,8 +1,8 @@
 """The router in front of a judge: passes requests on unread, and stays when the judge dies."""
 
 # A plain ASGI application under uvicorn: it has one route, and FastAPI's way to it costs as much again as the
-# whole forwarding. A body is collected, up to the limit, before the judge hears of it, so that half a request, a
-# lying Content-Length or a client that leaves costs the judge nothing.
+# whole forwarding. A body is collected, up to the limit, before the judge hears of it, so that half a request,
+# a lying Content-Length or a client that leaves costs the judge nothing.
 
 import asyncio
 import socket
@@ -38,7 +38,7 @@ _OF_CONNECTION = frozenset(
 )
 
 
-class ClientGone(Exception):  # noqa: N818 - nobody is left to be told
+class ClientGone(Exception):
     """The client closed its connection before it was answered."""
 
 
@@ -57,7 +57,6 @@ class Router:
             body = await self._body(scope["headers"], receive)
             reply = await self._forward(scope, body, request_id, receive)
         except Refused as error:
-            log.info("refused", status=error.status, code=error.code, request_id=request_id.decode())
             reply = _error(error, request_id)
         except ClientGone:
             log.info("client_gone", status=499, path=scope["path"], request_id=request_id.decode())
@@ -103,7 +102,7 @@ class Router:
                 raise ClientGone
             return asking.result()
         except UpstreamLost as error:
-            log.warning("upstream_lost", why=str(error), path=scope["path"], request_id=request_id.decode())
+            log.warning("upstream_lost", why=str(error), request_id=request_id.decode())
             raise self._unavailable() from error
         finally:
             leaving.cancel()

@@ -67,9 +67,7 @@ class Scheduler:
     def check(self) -> None:
         """Raises Refused when another order cannot be taken now."""
         if len(self._queue) >= self._queue_limit:
-            message = (
-                f"{len(self._queue)} requests wait already; send this one again in a minute, with its key"
-            )
+            message = f"{len(self._queue)} requests wait already; send this one again in a minute, with its key"
             raise Refused(429, "queue_full", message)
         if self.status is HealthStatus.UNFIT:
             raise self._unfit()
@@ -101,9 +99,7 @@ class Scheduler:
         try:
             self.ready = await worker.ready()
             self.status, self.reason, self._failures = HealthStatus.OK, "passed", 0
-            log.info(
-                "measuring", sandbox=self.ready.sandbox, device=self.ready.device, cores=self.ready.cores
-            )
+            log.info("measuring", sandbox=self.ready.sandbox, device=self.ready.device, cores=self.ready.cores)
             ended: asyncio.Future[Any] = asyncio.ensure_future(worker.ended())
             try:
                 while worker.alive:
@@ -130,9 +126,7 @@ class Scheduler:
         queue_ms, grade_ms = (began - waiting.since) * 1e3, (finished - began) * 1e3
         waiting.done.set_result(Graded(report, fault, queue_ms, grade_ms))
 
-    async def _grade(
-        self, worker: MeasuringProcess, order: GradeOrder
-    ) -> tuple[GradeReport | None, str | None]:
+    async def _grade(self, worker: MeasuringProcess, order: GradeOrder) -> tuple[GradeReport | None, str | None]:
         try:
             async with asyncio.timeout(self._grade_limit_s):
                 report = await worker.grade(order)

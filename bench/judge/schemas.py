@@ -273,9 +273,7 @@ class EpisodeLabel:
         """Raises ValueError when `text` is not an episode label."""
         found = _LABEL.fullmatch(text)
         if not found:
-            raise ValueError(
-                f"'{text}' is not an episode label (<setup>.n<node>.p<problem>.w<worker>[.s<slot>])"
-            )
+            raise ValueError(f"'{text}' is not an episode label (<setup>.n<node>.p<problem>.w<worker>[.s<slot>])")
         numbers = {name: int(found[name] or 0) for name in ("node", "problem", "worker", "slot")}
         return cls(setup=found["setup"], **numbers)
 

@@ -95,9 +95,7 @@ class GradeService:
         if found is None:
             found = await self._in_shard(self.shard.answer, grade_id)
         if found is None:
-            raise Refused(
-                404, "unknown_grade", f"no grade '{grade_id[:80]}' here; use the grade_id of an answer"
-            )
+            raise Refused(404, "unknown_grade", f"no grade '{grade_id[:80]}' here; use the grade_id of an answer")
         label = found.submission.caller.label if isinstance(found, Pending) else found.label
         if not caller.may_read(label):
             raise Refused(403, "other_episode", "this grade belongs to another episode; read your own")
@@ -162,9 +160,7 @@ class GradeService:
                 raise Refused(409, "submit_in_flight", message)
         accepted = await self._in_shard(self.shard.accepted_submit, label)
         if accepted is not None:
-            message = (
-                f"this episode has submitted once and may not again ({mode} mode): see /grades/{accepted}"
-            )
+            message = f"this episode has submitted once and may not again ({mode} mode): see /grades/{accepted}"
             raise Refused(409, "already_submitted", message)
 
     async def _check_promotion(self, submission: Submission) -> None:
@@ -177,15 +173,11 @@ class GradeService:
         stored = await self._in_shard(self.shard.grade_source, promoted)
         sent = hashlib.sha256((submission.source or "").encode()).hexdigest()
         if stored is None or stored.sha256 != sent:
-            raise Refused(
-                400, "bad_promotion", f"the source is not the one of score {promoted}; send that one"
-            )
+            raise Refused(400, "bad_promotion", f"the source is not the one of score {promoted}; send that one")
 
     def _check_fit(self) -> None:
         if self.stopping:
-            raise Refused(
-                503, "stopping", "this judge is ending; send the request again, with its key, later"
-            )
+            raise Refused(503, "stopping", "this judge is ending; send the request again, with its key, later")
         self.scheduler.check()
 
     def _begin(self, submission: Submission) -> Pending:

@@ -56,9 +56,7 @@ def listen(host: str, port: int) -> socket.socket:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family, backlog=BACKLOG)
     except OSError as error:
-        message = (
-            f"{host}:{port} cannot be bound ({error.strerror}); end what holds it, or choose another port"
-        )
+        message = f"{host}:{port} cannot be bound ({error.strerror}); end what holds it, or choose another port"
         raise EnvironmentFault(message) from error
 
 

@@ -8,13 +8,14 @@ server and the client. The parser is httptools, which uvicorn uses too; asyncio 
 import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import cast
 
 import httptools
 
 Headers = list[tuple[bytes, bytes]]
 
 
-class UpstreamLost(Exception):  # noqa: N818 - says what happened, callers turn it into an answer
+class UpstreamLost(Exception):
     """The judge did not accept the connection, or closed it before its answer was complete."""
 
 
@@ -36,8 +37,7 @@ class _Connection(asyncio.Protocol):
         self._waiter: asyncio.Future[Reply] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._fail("the judge closed the connection")
@@ -96,9 +96,7 @@ class Upstream:
         self._host, self._port = host, port
         self._idle: list[_Connection] = []
 
-    async def request(
-        self, method: str, target: bytes, headers: Iterable[tuple[bytes, bytes]], body: bytes
-    ) -> Reply:
+    async def request(self, method: str, target: bytes, headers: Iterable[tuple[bytes, bytes]], body: bytes) -> Reply:
         """Send one request and return the whole answer.
 
         Raises:

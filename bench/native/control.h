@@ -7,7 +7,8 @@
 #define KC_ARGUMENTS 32
 #define KC_MESSAGE 2048
 
-enum kc_state { KC_STARTING = 0, KC_READY = 1, KC_NOT_LOADED = 2, KC_NO_SYMBOL = 3, KC_RAISED = 4 };
+/* STARTING: the runner's own work; LOADING: from here on it is the submission that may end the process. */
+enum kc_state { KC_STARTING = 0, KC_READY = 1, KC_NOT_LOADED = 2, KC_NO_SYMBOL = 3, KC_RAISED = 4, KC_LOADING = 5 };
 
 /* `go` and `done` lie on cache lines of their own, or each side would slow the other's spinning. */
 struct kc_control {

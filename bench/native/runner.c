@@ -34,6 +34,7 @@ static void pin(const char *cores) {
 int main(int argc, char **argv) {
   if (argc < 6) return 64;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
+  prctl(PR_SET_CHILD_SUBREAPER, 1); /* what a submission forks twice stays among our descendants */
   struct kc_control *c = mmap(0, sizeof *c, PROT_READ | PROT_WRITE, MAP_SHARED, atoi(argv[1]), 0);
   if (c == MAP_FAILED) return 65;
   char *base[KC_ARGUMENTS] = {0};
@@ -41,13 +42,14 @@ int main(int argc, char **argv) {
     int fd, writable;
     size_t bytes;
     if (sscanf(argv[i], "%d:%zu:%d", &fd, &bytes, &writable) != 3) continue;
-    if (!(base[i - 6] = borrow(fd, bytes, writable))) return kc_say(c, KC_NOT_LOADED, "a buffer could not be mapped"), 66;
+    if (!(base[i - 6] = borrow(fd, bytes, writable))) return kc_say(c, KC_STARTING, "a buffer could not be mapped"), 66;
   }
   syscall(SYS_close_range, 3, ~0U, 0);
   pin(argv[2]);
   void *shim = dlopen(argv[3], RTLD_NOW | RTLD_LOCAL);
   invoke_t invoke = shim ? (invoke_t)dlsym(shim, "kc_invoke") : 0;
-  if (!invoke) return kc_say(c, KC_NOT_LOADED, dlerror()), 67;
+  if (!invoke) return kc_say(c, KC_STARTING, dlerror()), 67;
+  kc_say(c, KC_LOADING, "");
   void *library = dlopen(argv[4], RTLD_NOW | RTLD_LOCAL);
   if (!library) return kc_say(c, KC_NOT_LOADED, dlerror()), 68;
   kernel_t kernel = (kernel_t)dlsym(library, argv[5]);

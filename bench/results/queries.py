@@ -55,7 +55,7 @@ class SetupCounts:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The answer that counts for a task. `interval` is the 90 % interval of the raw ratio."""
+    """The answer that counts for one (setup, kernel, slot). `interval` is the 90 % interval of the raw ratio."""
 
     assignment: Assignment
     grade_id: str
@@ -82,7 +82,7 @@ class Verdict:
 class TableRow:
     """One line of the final table. Without an answer `verdict` is None and `end` says how the episode went.
 
-    `grades` counts every grade of the task, previews too; `seconds` is the last episode's wall time.
+    `grades` counts every grade, previews too; `seconds` is the last episode's wall time.
     """
 
     assignment: Assignment
@@ -188,9 +188,10 @@ def verdicts(db: Connection) -> list[Verdict]:
     """
     answers = _accepted(db)
     chosen: list[Verdict] = []
-    for _, of_task in groupby(answers, key=lambda pair: pair[0].assignment):
+    for _, answers_to_one in groupby(answers, key=lambda pair: pair[0].assignment):
         of_episode = [
-            _of_episode([*pairs]) for _, pairs in groupby(of_task, key=lambda pair: (pair[0].job_id, pair[0].label))
+            _of_episode([*pairs])
+            for _, pairs in groupby(answers_to_one, key=lambda pair: (pair[0].job_id, pair[0].label))
         ]
         chosen.append(max(of_episode, key=lambda verdict: (verdict.requested_at, verdict.grade_id)))
     return chosen
@@ -202,7 +203,7 @@ def _of_episode(answers: Sequence[tuple[Verdict, SubmissionMode]]) -> Verdict:
 
 
 def _accepted(db: Connection) -> Iterable[tuple[Verdict, SubmissionMode]]:
-    """Accepted submits of final attempts, by task, then episode, then time; each with its setup's mode."""
+    """Accepted submits of final attempts, by assignment, then episode, then time; each with its setup's mode."""
     seen = (
         select(Grade.job_id, Grade.label, func.max(Grade.attempt).label("last"))
         .group_by(Grade.job_id, Grade.label)
@@ -242,20 +243,20 @@ _VERDICT_COLUMNS = (
 
 
 def table(db: Connection) -> list[TableRow]:
-    """One row for every task that an episode or a grade speaks of, by setup, kernel and slot."""
+    """One row for every assignment that an episode or a grade speaks of, by setup, kernel and slot."""
     answered = {verdict.assignment: verdict for verdict in verdicts(db)}
-    grade_task, episode_task = (
+    of_grade, of_episode = (
         (Grade.setup, Grade.kernel, Grade.slot),
         (Episode.setup, Episode.kernel, Episode.slot),
     )
     grades = {
         Assignment(setup, kernel, slot): number
-        for setup, kernel, slot, number in db.execute(select(*grade_task, func.count()).group_by(*grade_task))
+        for setup, kernel, slot, number in db.execute(select(*of_grade, func.count()).group_by(*of_grade))
         if setup is not None
     }
-    ended = select(*episode_task, Episode.end, Episode.wall_s).order_by(Episode.ended_at)
+    ended = select(*of_episode, Episode.end, Episode.wall_s).order_by(Episode.ended_at)
     episodes = {Assignment(*row[:3]): (row[3], row[4]) for row in db.execute(ended)}
     return [
-        TableRow(task, answered.get(task), grades.get(task, 0), *episodes.get(task, (None, None)))
-        for task in sorted({*grades, *episodes})
+        TableRow(one, answered.get(one), grades.get(one, 0), *episodes.get(one, (None, None)))
+        for one in sorted({*grades, *episodes})
     ]

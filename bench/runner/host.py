@@ -7,11 +7,13 @@ import ctypes
 import mmap
 import os
 import runpy
+import signal
 import sys
 import traceback
 from typing import Any
 
-READY, NOT_LOADED, NO_SYMBOL, RAISED = 1, 2, 3, 4
+READY, NOT_LOADED, NO_SYMBOL, RAISED, LOADING = 1, 2, 3, 4, 5
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
 def borrow(word: str) -> Any:
@@ -40,11 +42,15 @@ def main() -> int:
     base = [borrow(word) for word in words]
     page = mmap.mmap(int(control_fd), mmap.PAGESIZE)
     control = ctypes.addressof(ctypes.c_char.from_buffer(page))
-    ctypes.CDLL(None).prctl(1, 9, 0, 0, 0)  # PR_SET_PDEATHSIG, SIGKILL
+    libc = ctypes.CDLL(None)
+    libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # what a submission forks twice stays among our descendants
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # the interpreter ignores it: too much output must end us
     os.closerange(3, 4096)
     os.sched_setaffinity(0, {int(core) for core in cores.split(",")})
     waiter = load_waiter(waiter_path)
     arguments = runpy.run_path(shim_path)["arguments"]
+    waiter.kc_py_say(control, LOADING, b"")
     try:
         kernel = runpy.run_path(module_path).get(symbol)
     except BaseException:  # noqa: BLE001 - whatever a submission raises is reported, and ends this process

@@ -22,7 +22,7 @@ from bench.runner.buffers import Arena
 from bench.sandbox import RUN_OUTPUT_BYTES, Sandbox, run_limits
 from bench.verdict import Rejected
 
-READY, NOT_LOADED, NO_SYMBOL, RAISED = 1, 2, 3, 4
+STARTING, READY, NOT_LOADED, NO_SYMBOL, RAISED = 0, 1, 2, 3, 4
 START_LIMIT_S = 20.0
 EMPTY_LIMIT_NS = 2_000_000_000
 EMPTY_CALLS = 40
@@ -57,7 +57,11 @@ class Runner:
         argv = [*program, str(shim), str(artifact.path), symbol, *arena.descriptions()]
         fds = [self._fd, *(buffer.fd for buffer in arena.buffers.values())]
         self._process = sandbox.spawn(argv, run_limits(arena.total_bytes, cpu_s), folder, self._log, fds)
-        self._await_ready()
+        try:
+            self._await_ready()
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def pid(self) -> int:
@@ -80,7 +84,7 @@ class Runner:
             return Rejected(Outcome.BUILD_FAILED, "symbol", {"message": said}, said)
         if self._control.state == NOT_LOADED:
             return Rejected(Outcome.BUILD_FAILED, "load", {"message": said.splitlines()[-1] if said else ""}, said)
-        if 64 <= self._process.returncode <= 67:
+        if self._control.state == STARTING:
             return JudgeFault(f"the runner could not start (code {self._process.returncode}): {said or self._tail()}")
         return self._died("load")
 

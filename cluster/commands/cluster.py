@@ -36,9 +36,7 @@ def plan(
 
     settings = read_settings(env)
     split, here = split_of(settings), this_host()
-    nodes = (
-        [Host(name, here.cpus, here.sockets) for name in hosts.split(",")] if hosts else [here] * split.total
-    )
+    nodes = [Host(name, here.cpus, here.sockets) for name in hosts.split(",")] if hosts else [here] * split.total
     planned = plan_job(nodes, settings)
     judges = [asdict(slot) | {"judge_port": slot.judge_port, "url": slot.url} for slot in planned.judges]
     if as_json:

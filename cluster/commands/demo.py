@@ -11,9 +11,7 @@ app = typer.Typer(help=__doc__)
 @app.command()
 def demo(
     allow_sandbox: Annotated[str, typer.Option(help="Weakest sandbox level to grade with.")] = "limits",
-    kernels: Annotated[
-        str | None, typer.Option(help="Other kernels than the study's tag: a selector.")
-    ] = None,
+    kernels: Annotated[str | None, typer.Option(help="Other kernels than the study's tag: a selector.")] = None,
     preset: Annotated[str | None, typer.Option(help="Another preset than the study's.")] = None,
     run_root: Annotated[Path | None, typer.Option(help="Folder that gets the run directory.")] = None,
     render_to: Annotated[
@@ -46,7 +44,5 @@ def demo(
 def _next(results: Path, report: Path) -> None:
     typer.echo("\nTry next:")
     typer.echo(f"  kcourt db summary {results}")
-    typer.echo(
-        "  kcourt grade softmax_rows tasks/ml/softmax_rows/baseline.c --preset S --allow-sandbox limits"
-    )
+    typer.echo("  kcourt grade softmax_rows tasks/ml/softmax_rows/baseline.c --preset S --allow-sandbox limits")
     typer.echo(f"  xdg-open {report}")

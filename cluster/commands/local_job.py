@@ -28,9 +28,7 @@ class Done:
     summary: Summary
 
 
-def run_here(
-    envs: Sequence[Path], overrides: Mapping[str, str], run_root: Path | None, as_json: bool
-) -> Done:
+def run_here(envs: Sequence[Path], overrides: Mapping[str, str], run_root: Path | None, as_json: bool) -> Done:
     """Run the setups of `envs` as one job on this machine, show it, and print its table or its summary.
 
     Raises:

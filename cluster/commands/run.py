@@ -12,9 +12,7 @@ app = typer.Typer(help=__doc__)
 
 @app.command()
 def run(
-    envs: Annotated[
-        list[Path], typer.Argument(metavar="ENV...", help="Env files of setups, rendered or your own.")
-    ],
+    envs: Annotated[list[Path], typer.Argument(metavar="ENV...", help="Env files of setups, rendered or your own.")],
     local: Annotated[bool, typer.Option("--local", help="On this machine, without Slurm.")] = False,
     run_root: Annotated[
         Path | None, typer.Option(help="Folder that gets the run directory; wins over RUN_ROOT.")

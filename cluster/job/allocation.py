@@ -92,17 +92,13 @@ def plan_job(hosts: Sequence[Host], settings: JobSettings, port: int | None = No
     return Plan(
         tuple(hosts[: split.inference]),
         tuple(hosts[split.inference : agents_end]),
-        _judge_slots(
-            hosts[agents_end:], settings.judges_per_node, settings.judge_port or port or DEFAULT_PORT
-        ),
+        _judge_slots(hosts[agents_end:], settings.judges_per_node, settings.judge_port or port or DEFAULT_PORT),
     )
 
 
 def _judge_slots(hosts: Sequence[Host], per_node: int | None, base_port: int) -> tuple[JudgeSlot, ...]:
     """Ranks node-major, then slot-minor. A machine that stands for two nodes counts its seats over both."""
-    places = [
-        (node, host, slot) for node, host in enumerate(hosts) for slot in range(per_node or host.sockets)
-    ]
+    places = [(node, host, slot) for node, host in enumerate(hosts) for slot in range(per_node or host.sockets)]
     seats = Counter(host.name for _, host, _ in places)
     taken: Counter[str] = Counter()
     slots = []
@@ -112,9 +108,7 @@ def _judge_slots(hosts: Sequence[Host], per_node: int | None, base_port: int) ->
         slots.append(JudgeSlot(rank, host, node, slot, seat, seats[host.name], base_port + 2 * seat))
     highest = max(slot.judge_port for slot in slots)
     if highest > 65535:
-        raise ConfigError(
-            f"JUDGE_PORT={base_port} leaves no room: the last judge would need port {highest}; lower it"
-        )
+        raise ConfigError(f"JUDGE_PORT={base_port} leaves no room: the last judge would need port {highest}; lower it")
     return tuple(slots)
 
 

@@ -21,9 +21,7 @@ class Drained:
         return not self.left
 
 
-def drain(
-    health: Callable[[], Sequence[RankHealth]], pause: Callable[[float], None], limit_s: float
-) -> Drained:
+def drain(health: Callable[[], Sequence[RankHealth]], pause: Callable[[float], None], limit_s: float) -> Drained:
     """Ask the ranks until their in-flight submits are graded, for at most `limit_s` seconds."""
     start = time.monotonic()
     while True:

@@ -162,9 +162,7 @@ def _tear_down(job: Job, verdict: Verdict, ranks: Ranks) -> None:
         limit = _drain_limit(job)
         drained = drain(ranks.health, time.sleep, limit)
         if not drained.complete:
-            job.view.phase(
-                f"gave up waiting for submits in flight after {drained.seconds:.0f} s: {drained.left}"
-            )
+            job.view.phase(f"gave up waiting for submits in flight after {drained.seconds:.0f} s: {drained.left}")
     job.steps.stop(Role.JUDGE, grace)
 
 

@@ -107,9 +107,7 @@ def count_grades(shard: Path) -> Counter[tuple[str, str]]:
     reader = engine(shard, "ro")
     try:
         with reader.connect() as connection:
-            rows = connection.exec_driver_sql(
-                "SELECT kind, outcome, count(*) FROM grades GROUP BY kind, outcome"
-            )
+            rows = connection.exec_driver_sql("SELECT kind, outcome, count(*) FROM grades GROUP BY kind, outcome")
             return Counter({(kind, outcome): number for kind, outcome, number in rows})
     except DBAPIError:
         return Counter()

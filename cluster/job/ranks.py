@@ -79,6 +79,4 @@ def read_health(rank: int, run_id: str, health: Health) -> RankHealth:
         HealthStatus.STARTING: RankState.STARTING,
         HealthStatus.UNFIT: RankState.UNFIT,
     }
-    return RankHealth(
-        rank, states[health.status], health.self_grade, health.queue_depth, health.inflight_submits
-    )
+    return RankHealth(rank, states[health.status], health.self_grade, health.queue_depth, health.inflight_submits)

@@ -83,9 +83,7 @@ class Summary:
             "seconds": self.ending.seconds,
             "planned": len(self.items),
             **{standing.value: self.count(standing) for standing in Standing},
-            "setups": {
-                setup: _tally([item for item in self.items if item.setup == setup]) for setup in setups
-            },
+            "setups": {setup: _tally([item for item in self.items if item.setup == setup]) for setup in setups},
             "grades": self.grades,
             "ranks": self.ranks,
             "steps": self.steps,
@@ -145,9 +143,7 @@ def conclude(layout: RunLayout, ending: Ending) -> Summary:
 def _items(layout: RunLayout, merged: bool) -> tuple[Item, ...]:
     problems = read_problems(layout.problems)
     if layout.merge_failed.exists():
-        return tuple(
-            Item(p.setup, p.kernel, p.slot, Standing.UNMERGED, why="the merge failed") for p in problems
-        )
+        return tuple(Item(p.setup, p.kernel, p.slot, Standing.UNMERGED, why="the merge failed") for p in problems)
     answers = {(v.setup, v.kernel, v.slot): v for v in verdicts(layout.results)} if merged else {}
     records = [read_episode(path) for path in layout.episode_records()]
     ends = {(record.setup, record.kernel, record.slot): record.end for record in records}

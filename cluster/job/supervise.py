@@ -116,9 +116,7 @@ class Steps:
             self._recorded.add(step.name)
             seconds = round(time.monotonic() - started, 3)
             now = datetime.now(UTC).isoformat(timespec="milliseconds")
-            record = EndRecord(
-                step.name, step.role, step.host.name, state_of(code), code, stopped, seconds, now
-            )
+            record = EndRecord(step.name, step.role, step.host.name, state_of(code), code, stopped, seconds, now)
             write_json(self._layout.end_record(step.name), asdict(record))
 
     def stop(self, role: Role, grace_s: float) -> None:
@@ -179,9 +177,7 @@ def decide(sight: Sight, rules: Rules) -> Verdict | None:
     if all(code is not None for code in sight.agents):
         return _agents_ended(sight)
     if sight.left_s is not None and sight.left_s <= rules.reserve_s:
-        return Verdict(
-            Cause.WALL_CLOCK, f"{sight.left_s:.0f} s of the allocation are left, kept for stop and merge"
-        )
+        return Verdict(Cause.WALL_CLOCK, f"{sight.left_s:.0f} s of the allocation are left, kept for stop and merge")
     if rules.stall_s and sight.quiet_s >= rules.stall_s:
         return Verdict(Cause.STALLED, f"no episode or grade event for {sight.quiet_s:.0f} s")
     return None
@@ -191,12 +187,8 @@ def _agents_ended(sight: Sight) -> Verdict:
     failed = [node for node, code in enumerate(sight.agents) if code]
     if len(failed) == len(sight.agents):
         codes = ", ".join(str(code) for code in sight.agents)
-        return Verdict(
-            Cause.SERVICE_LOST, f"every agent driver failed (exit {codes}); read their logs under agents/"
-        )
-    return Verdict(
-        Cause.FINISHED, f"agent drivers of nodes {failed} failed" if failed else "all agents ended"
-    )
+        return Verdict(Cause.SERVICE_LOST, f"every agent driver failed (exit {codes}); read their logs under agents/")
+    return Verdict(Cause.FINISHED, f"agent drivers of nodes {failed} failed" if failed else "all agents ended")
 
 
 def exit_code(verdict: Verdict, sight: Sight | None, merged: bool) -> ExitCode:
@@ -216,6 +208,5 @@ def degraded(sight: Sight) -> bool:
 def end_records(layout: RunLayout) -> list[dict[str, object]]:
     """The end records of a run, by step name."""
     return [
-        json.loads(path.read_text(encoding="utf-8"))
-        for path in sorted(layout.end_record("x").parent.glob("*.json"))
+        json.loads(path.read_text(encoding="utf-8")) for path in sorted(layout.end_record("x").parent.glob("*.json"))
     ]

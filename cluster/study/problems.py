@@ -49,9 +49,7 @@ def make_problem(settings: JobSettings, task: Task, slot: int = 0) -> Problem:
 def _check(problem: Problem, setup: str, where: Path | str) -> None:
     """Refuse a problem that its setup or its kernel cannot have."""
     if problem.setup != setup:
-        raise ConfigError(
-            f"{where}: names setup '{problem.setup}', the env file is of '{setup}'; render it again"
-        )
+        raise ConfigError(f"{where}: names setup '{problem.setup}', the env file is of '{setup}'; render it again")
     try:
         task = find_task(problem.kernel)
     except TaskError:
@@ -60,9 +58,7 @@ def _check(problem: Problem, setup: str, where: Path | str) -> None:
         raise ConfigError(f"{where}: {error}") from error
     if problem.language not in task.manifest.languages:
         known = ", ".join(task.manifest.languages)
-        raise ConfigError(
-            f"{where}: kernel '{task.name}' is not written in {problem.language}; it has {known}"
-        )
+        raise ConfigError(f"{where}: kernel '{task.name}' is not written in {problem.language}; it has {known}")
 
 
 def read_problems(path: Path) -> list[Problem]:

@@ -36,9 +36,7 @@ class JobSettings(BaseModel):
         extra="forbid", frozen=True, alias_generator=str.upper, populate_by_name=True, protected_namespaces=()
     )
 
-    setup: Annotated[
-        str, Field(pattern=r"^[A-Za-z0-9][\w.+-]*$"), Key("setup", "Name of the setup, on every row.")
-    ]
+    setup: Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w.+-]*$"), Key("setup", "Name of the setup, on every row.")]
     study: Annotated[str, Key("setup", "Study that the setup is a cell of.")] = ""
     experiment: Annotated[str, Key("setup", "Experiment: what all setups of the study share.")] = ""
     hardware: Annotated[str, Key("setup", "Hardware that grades are for.")] = ""
@@ -56,9 +54,7 @@ class JobSettings(BaseModel):
     problems_file: Annotated[
         Path | None, Key("setup", "JSONL file of problems; wins over KERNELS; relative to the env file.")
     ] = None
-    kernels: Annotated[
-        str, Key("setup", "Comma list of kernels, suites or tags, each one problem of slot 0.")
-    ] = ""
+    kernels: Annotated[str, Key("setup", "Comma list of kernels, suites or tags, each one problem of slot 0.")] = ""
     agent_start: Annotated[
         Start,
         Key("setup", "Start material of a problem made from KERNELS: none, numpy (the reference), c (both)."),
@@ -73,9 +69,9 @@ class JobSettings(BaseModel):
     cache_dir: Annotated[
         Path, Key("judge", "Built helpers, denominators and oracles, by content; relative to the checkout.")
     ] = Path(".scratch/cache")
-    container_runtime: Annotated[
-        Literal["none"], Key("job", "How roles are containerised; none: on the host.")
-    ] = "none"
+    container_runtime: Annotated[Literal["none"], Key("job", "How roles are containerised; none: on the host.")] = (
+        "none"
+    )
     job_wall_seconds: Annotated[Count, Key("job", "Wall clock of a local job; 0: no limit.", "s")] = 0
     step_stop_grace_seconds: Annotated[
         Positive, Key("job", "How long a step may take to end after TERM before it is killed.", "s")
@@ -89,33 +85,25 @@ class JobSettings(BaseModel):
 
     agent_nodes: Annotated[Positive, Key("agent", "Nodes that run agents.")] = 1
     agents_per_node: Annotated[Positive, Key("agent", "Concurrent workers on an agent node.")] = 4
-    agent_timeout_seconds: Annotated[
-        Positive, Key("agent", "Wall clock of an episode, all attempts.", "s")
-    ] = 72000
-    agent_max_tokens: Annotated[
-        Positive, Key("agent", "Token cap of an episode, all attempts.", "tokens")
-    ] = 120_000_000
+    agent_timeout_seconds: Annotated[Positive, Key("agent", "Wall clock of an episode, all attempts.", "s")] = 72000
+    agent_max_tokens: Annotated[Positive, Key("agent", "Token cap of an episode, all attempts.", "tokens")] = (
+        120_000_000
+    )
     agent_crash_attempts: Annotated[Positive, Key("agent", "Launches of an episode at most.")] = 3
     agent_start_stagger_seconds: Annotated[
         float, Field(ge=0), Key("agent", "Pause between the first starts of a node's workers.", "s")
     ] = 1.0
-    agent_failover: Annotated[bool, Key("agent", "Turn to a surviving judge when the home rank is lost.")] = (
-        True
-    )
+    agent_failover: Annotated[bool, Key("agent", "Turn to a surviving judge when the home rank is lost.")] = True
 
     judge_nodes: Annotated[Positive, Key("judge", "Nodes that grade.")] = 1
-    judges_per_node: Annotated[
-        Positive | None, Key("judge", "Judge slots of a node; unset: one a socket.")
-    ] = None
+    judges_per_node: Annotated[Positive | None, Key("judge", "Judge slots of a node; unset: one a socket.")] = None
     judge_port: Annotated[
         int | None,
         Field(ge=1, le=65534),
         Key("judge", "First port of a judge node; unset: 8800, or a free block where nodes are shared."),
     ] = None
     judge_input_mode: Annotated[InputMode, Key("judge", "What a submission may be.")] = InputMode.SOURCE
-    judge_ready_seconds: Annotated[
-        Positive, Key("judge", "How long a judge may take to become healthy.", "s")
-    ] = 600
+    judge_ready_seconds: Annotated[Positive, Key("judge", "How long a judge may take to become healthy.", "s")] = 600
     judge_drain_reserve_seconds: Annotated[
         Positive, Key("judge", "Part of the allocation kept for merge and extraction; bounds the drain.", "s")
     ] = 900
@@ -151,9 +139,7 @@ class JobSettings(BaseModel):
     @property
     def record(self) -> SetupRecord:
         """The setup's identity as judges and the results database keep it."""
-        shared = {
-            name: getattr(self, name) for name in SetupRecord.model_fields if name in type(self).model_fields
-        }
+        shared = {name: getattr(self, name) for name in SetupRecord.model_fields if name in type(self).model_fields}
         return SetupRecord(**shared, submission_mode=self.agent_submission_mode)
 
     @property
@@ -253,9 +239,7 @@ def explain(error: ValidationError) -> tuple[str, str]:
 def _absolute(settings: JobSettings, folder: Path) -> JobSettings:
     """The same settings with the setup's own files resolved against the env file's folder."""
     paths = {name: getattr(settings, name) for name in ("problems_file", "agent_script")}
-    return settings.model_copy(
-        update={name: (folder / path).resolve() for name, path in paths.items() if path}
-    )
+    return settings.model_copy(update={name: (folder / path).resolve() for name, path in paths.items() if path})
 
 
 def read_env(path: Path) -> tuple[dict[str, str], dict[str, int]]:
@@ -274,15 +258,11 @@ def read_env(path: Path) -> tuple[dict[str, str], dict[str, int]]:
         text = binding.original.string
         line = binding.original.line + text[: len(text) - len(text.lstrip())].count("\n")
         if binding.error or (binding.key and binding.value is None):
-            raise ConfigError(
-                f"{path}:{line}: '{text.strip()}' is no KEY=value line; quote values that hold quotes"
-            )
+            raise ConfigError(f"{path}:{line}: '{text.strip()}' is no KEY=value line; quote values that hold quotes")
         if binding.key is None or binding.value is None:
             continue
         if binding.key in values:
-            raise ConfigError(
-                f"{path}:{line}: {binding.key} was given in line {lines[binding.key]}; keep one"
-            )
+            raise ConfigError(f"{path}:{line}: {binding.key} was given in line {lines[binding.key]}; keep one")
         values[binding.key], lines[binding.key] = binding.value, line
     return values, lines
 

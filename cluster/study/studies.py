@@ -178,9 +178,7 @@ def _gold(task: Task, language: Language) -> list[ScriptStep]:
 def _stumbler(task: Task, language: Language, candidates: Path) -> list[ScriptStep]:
     """Wrong, then not compiling, then crashing, then right; only the last is submitted."""
     if language is Language.PYTHON:
-        raise ConfigError(
-            f"the script '{ScriptRule.STUMBLER}' writes files that do not compile; give it LANGUAGE=c"
-        )
+        raise ConfigError(f"the script '{ScriptRule.STUMBLER}' writes files that do not compile; give it LANGUAGE=c")
     broken = candidates / f"{task.name}-broken{language.suffix}"
     crashing = candidates / f"{task.name}-crashing{language.suffix}"
     head = "#include <stdint.h>\n" + declaration(task, language).rstrip().rstrip(";")

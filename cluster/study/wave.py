@@ -70,9 +70,7 @@ def _known_harness(env: Path, settings: JobSettings) -> None:
     if settings.harness not in known:
         near = difflib.get_close_matches(settings.harness, known, n=1)
         hint = f"; did you mean {near[0]}?" if near else ""
-        raise ConfigError(
-            f"{env}: HARNESS: '{settings.harness}' is not installed, these are: {', '.join(known)}{hint}"
-        )
+        raise ConfigError(f"{env}: HARNESS: '{settings.harness}' is not installed, these are: {', '.join(known)}{hint}")
 
 
 def _agree(first: SetupPlan, other: SetupPlan) -> None:
@@ -90,7 +88,5 @@ def _once(plans: Sequence[SetupPlan]) -> None:
     seen: dict[str, Path] = {}
     for plan in plans:
         if plan.name in seen:
-            raise ConfigError(
-                f"{plan.env}: setup '{plan.name}' is also that of {seen[plan.name]}; give each one name"
-            )
+            raise ConfigError(f"{plan.env}: setup '{plan.name}' is also that of {seen[plan.name]}; give each one name")
         seen[plan.name] = plan.env

@@ -92,9 +92,7 @@ def free_ports(count: int) -> int:
     for first in _PORTS:
         if all(_free(port) for port in range(first, first + count)):
             return first
-    raise EnvironmentFault(
-        f"no {count} consecutive free ports from {_PORTS.start} on; set JUDGE_PORT to a free block"
-    )
+    raise EnvironmentFault(f"no {count} consecutive free ports from {_PORTS.start} on; set JUDGE_PORT to a free block")
 
 
 def _free(port: int) -> bool:

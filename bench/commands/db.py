@@ -1,0 +1,146 @@
+"""Merge, check and summarise results databases."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from pydantic_core import to_json
+
+from bench.errors import UsageError
+from bench.results import queries
+from bench.results.checks import Checked, Expectation, check_all
+from bench.results.merge import merge
+from bench.seeds import read_root
+
+app = typer.Typer(help=__doc__, no_args_is_help=True)
+
+Databases = Annotated[list[Path], typer.Argument(help="Shards or merged databases.")]
+Job = Annotated[str | None, typer.Option(help="Job id that the shards must have; with --ranks.")]
+Ranks = Annotated[int | None, typer.Option(min=1, help="How many ranks the job had: ranks 0 to N-1 must be there.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+
+@app.command("merge")
+def merge_databases(
+    target: Annotated[Path, typer.Argument(help="Database to make, or to add to.")],
+    inputs: Databases,
+    job: Job = None,
+    ranks: Ranks = None,
+    secret: Annotated[Path | None, typer.Option(help="File of the job's secret; reveals the seeds.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Merge shards into one database. Merging again changes nothing; a faulty input is named and nothing is written.
+
+    Example: kcourt db merge results.db judge/rank-0/rank-0.db judge/rank-1/rank-1.db --job 4711 --ranks 2
+    """
+    root = read_root(secret) if secret else None
+    report = merge(target, inputs, root=root, expect=_expectation(job, ranks))
+    if as_json:
+        _print_json({**vars(report), "inputs": [_facts(one) for one in report.inputs]})
+        return
+    typer.echo(
+        f"{target}: {report.grades} grades in {report.episodes} episodes of {report.setups} setups,"
+        f" from {len(report.inputs)} databases; {report.unrecorded_episodes} episodes left no record"
+    )
+
+
+@app.command()
+def check(databases: Databases, job: Job = None, ranks: Ranks = None, as_json: Json = False) -> None:
+    """Check that databases are whole, ours, and the shards that a job must have left.
+
+    Example: kcourt db check judge/rank-*/*.db --job 4711 --ranks 2
+    """
+    facts = [_facts(one) for one in check_all(databases, _expectation(job, ranks))]
+    if as_json:
+        _print_json({"databases": facts})
+        return
+    _print_table(("database", "kind", "job", "rank", "grades"), [tuple(fact.values()) for fact in facts])
+
+
+@app.command()
+def summary(databases: Databases, as_json: Json = False) -> None:
+    """Show what databases hold: counts a setup, and the answer that counts for each kernel.
+
+    Example: kcourt db summary results.db
+    """
+    with queries.opened(databases) as db:
+        counts, setups, rows = queries.counts(db), queries.by_setup(db), queries.table(db)
+    if as_json:
+        _print_json({"counts": counts, "setups": setups, "table": [_row(row) for row in rows]})
+        return
+    typer.echo(
+        f"{counts.grades} grades in {counts.episodes} episodes of {counts.setups} setups;"
+        f" {counts.unrecorded_episodes} episodes left no record"
+    )
+    _print_table(
+        ("setup", "episodes", "grades", "answers", "solved", "faster", "suspect", "judge faults"),
+        [tuple(vars(line).values()) for line in setups],
+    )
+    columns = ("kernel", "setup", "slot", "outcome", "score", "90 % interval", "faster", "grades", "seconds")
+    _print_table(columns, [_cells(row) for row in rows])
+
+
+def _expectation(job: str | None, ranks: int | None) -> Expectation | None:
+    if (job is None) != (ranks is None):
+        raise UsageError("--job and --ranks go together: they say which shards must be there; give both or neither")
+    return None if job is None or ranks is None else Expectation(job, tuple(range(ranks)))
+
+
+def _facts(one: Checked) -> dict[str, Any]:
+    identity = one.identity
+    return {
+        "database": str(one.path),
+        "kind": identity.kind,
+        "job_id": identity.job_id,
+        "rank": identity.rank,
+        "grades": one.grades,
+    }
+
+
+def _row(row: queries.TableRow) -> dict[str, Any]:
+    verdict = row.verdict
+    return {
+        **row.assignment._asdict(),
+        "outcome": verdict.outcome if verdict else None,
+        "end": row.end,
+        "score": verdict.score if verdict else None,
+        "interval": verdict.interval if verdict else None,
+        "faster": verdict.faster if verdict else None,
+        "suspect": verdict.suspect if verdict else None,
+        "protocol": verdict.protocol if verdict else None,
+        "grade_id": verdict.grade_id if verdict else None,
+        "grades": row.grades,
+        "seconds": row.seconds,
+    }
+
+
+def _cells(row: queries.TableRow) -> tuple[Any, ...]:
+    """A line for a reader; where there is no answer, how the episode ended stands in the outcome's place."""
+    facts = _row(row)
+    outcome = facts["outcome"] or (f"no answer ({row.end})" if row.end else "no answer yet")
+    interval = facts["interval"]
+    return (
+        *(row.assignment.kernel, row.assignment.setup, row.assignment.slot, outcome),
+        None if facts["score"] is None else f"{facts['score']:.3f}",
+        None if interval is None else f"{interval[0]:.3f} to {interval[1]:.3f}",
+        {True: "yes", False: "no", None: None}[facts["faster"]],
+        row.grades,
+        None if row.seconds is None else f"{row.seconds:.1f}",
+    )
+
+
+def _print_json(value: Any) -> None:
+    typer.echo(to_json(value, inf_nan_mode="null"))
+
+
+def _print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(*columns)
+    for row in rows:
+        # Text, because names are data: square brackets in them are no markup.
+        table.add_row(*(Text("–" if cell is None else str(cell)) for cell in row))
+    Console().print(table)
