@@ -16,6 +16,7 @@ _BINARY: dict[type[ast.operator], Callable[[Number, Number], Number]] = {
     ast.Mod: operator.mod,
 }
 _CALLS: dict[str, Callable[..., Number]] = {"min": min, "max": max, "ceil": math.ceil, "log2": math.log2}
+_OPERANDS = {"min": range(2, 100), "max": range(2, 100), "ceil": (1,), "log2": (1,)}
 
 
 class Expression:
@@ -49,7 +50,7 @@ def _names(node: ast.expr, text: str) -> set[str]:
             return _names(node.left, text) | _names(node.right, text)
         case ast.UnaryOp(op=ast.USub()):
             return _names(node.operand, text)
-        case ast.Call(func=ast.Name(id=name), keywords=[]) if name in _CALLS and node.args:
+        case ast.Call(func=ast.Name(id=name), keywords=[]) if len(node.args) in _OPERANDS.get(name, ()):
             return set().union(*(_names(argument, text) for argument in node.args))
     known = ", ".join(_CALLS)
     raise ValueError(

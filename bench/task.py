@@ -47,6 +47,9 @@ INTEGER_FAMILIES = frozenset({Family.BELOW, Family.SKEWED, Family.ROW_POINTERS})
 ARRAY_ROLES = frozenset({Role.INPUT, Role.OUTPUT, Role.INOUT, Role.INDEX})
 DRAWN_ROLES = frozenset({Role.INPUT, Role.INOUT, Role.INDEX, Role.SCALAR})
 DType = Literal["float32", "float64", "int32", "int64"]
+# Slots of the page through which a runner is called (bench/native/control.h).
+MAX_ARGUMENTS = 32
+Identifier = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,62}$")]
 
 
 def _expression(value: object) -> Expression:
@@ -119,7 +122,7 @@ class Manifest(_Closed):
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,62}$")]
     suite: str
     summary: str
-    arguments: dict[str, Argument]
+    arguments: Annotated[dict[Identifier, Argument], Field(max_length=MAX_ARGUMENTS)]
     sizes: dict[Preset, dict[str, Annotated[int, Field(ge=1)]]]
     edge: dict[str, tuple[Annotated[int, Field(ge=1)], ...]] = {}
     traffic: Formula
@@ -127,7 +130,7 @@ class Manifest(_Closed):
     reduction: Formula = Expression(1)
     tolerance: Annotated[float, Field(gt=0)] = 4.0
     languages: tuple[Language, ...]
-    baselines: tuple[str, ...] = ("baseline.c",)
+    baselines: Annotated[tuple[str, ...], Field(min_length=1)] = ("baseline.c",)
     tags: tuple[str, ...] = ()
     mutants: dict[str, str] = {}
     platform: Platform = Platform()
@@ -148,7 +151,19 @@ class Manifest(_Closed):
         for label, formula in self._formulas():
             if unknown := set(formula.names) - sizes:
                 raise ValueError(f"{label} uses {sorted(unknown)}, the size arguments are {sorted(sizes)}")
+        for values in (dict.fromkeys(sizes, 1), *self.sizes.values()):
+            self._evaluate(values)
         return self
+
+    def _evaluate(self, sizes: "Sizes") -> None:
+        """Every formula has a value, and every array an element, from sizes of 1 (which fuzzing draws) on."""
+        for label, formula in self._formulas():
+            try:
+                value = formula(sizes)
+            except (ArithmeticError, ValueError) as error:
+                raise ValueError(f"{label} has no value at {dict(sizes)}: {error}") from error
+            if label.startswith("shape") and value < 1:
+                raise ValueError(f"{label} is {value} at {dict(sizes)}; an array has at least one element")
 
     def _formulas(self) -> Iterable[tuple[str, Expression]]:
         yield from (("traffic", self.traffic), ("flops", self.flops), ("reduction", self.reduction))
@@ -231,6 +246,8 @@ def load_task(folder: Path) -> Task:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise TaskError(f"{path}: cannot be read ({error.strerror}); a kernel's folder holds a task.yaml") from error
+    except UnicodeDecodeError as error:
+        raise TaskError(f"{path}: is not UTF-8 text (byte {error.start}); save it as UTF-8") from error
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
         manifest = Manifest.model_validate(yaml.safe_load(text))

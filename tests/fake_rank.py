@@ -10,4 +10,4 @@ if __name__ == "__main__":
     config = Path(sys.argv[1])
     limit = int(sys.argv[2]) if len(sys.argv) > 2 else 5
     judge = [sys.executable, str(Path(__file__).with_name("fake_judge.py")), str(config)]
-    sys.exit(run_router(config, judge, RestartPolicy(limit=limit)))
+    sys.exit(run_router(config, judge, RestartPolicy(limit=limit), stall_s=0.3))

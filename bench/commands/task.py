@@ -12,7 +12,7 @@ from bench.build.builder import build_command
 from bench.court import open_court
 from bench.errors import ExitCode
 from bench.judge.schemas import Language
-from bench.task import Task, select, tasks_root
+from bench.task import Task, find_task, select, tasks_root
 from bench.validate import Check, Verdict, validate, worst
 
 app = typer.Typer(help=__doc__, no_args_is_help=True)
@@ -65,7 +65,7 @@ def show(kernel: Annotated[str, typer.Argument(help="Name of a kernel.")], as_js
 
     Example: kcourt task show softmax_rows
     """
-    (task,) = select(kernel)[:1]
+    task = find_task(kernel)
     signatures = {str(language): abi.declaration(task, language) for language in task.manifest.languages}
     sizes = {str(preset): values for preset, values in task.manifest.sizes.items()}
     if as_json:

@@ -12,6 +12,7 @@ from bench.results.rows import GradeOrigin
 from bench.seeds import commitment
 
 FAULT = "judge"
+FAULT_ADVICE = "the judge failed, not the submission; send the request again with the same Idempotency-Key"
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,8 @@ def fault_report(order: GradeOrder, fault: str, sandbox: str, device: str) -> Gr
         grade_id=order.grade_id,
         outcome=Outcome.JUDGE_FAULT,
         property=FAULT,
-        log=fault,
+        log=FAULT_ADVICE,
+        provenance={"fault": fault},
         protocol=order.protocol,
         preset=order.preset,
         seed_commitment=commitment(bytes.fromhex(order.seed)),
@@ -78,11 +80,11 @@ def answer_text(submission: Submission, report: GradeReport, rank: int) -> str:
 
 
 def _detail(route: Route, report: GradeReport) -> dict[str, Any]:
-    """`/score` shows what was found; `/submit` the property alone, and the log of a failed build."""
+    """`/score` shows what was found; `/submit` the property, and the log of a failed build (or our advice)."""
     if route is Route.SCORE:
         found: dict[str, Any] = worded({**report.detail, "property": report.property, "log": report.log})
         return found
-    log = {"log": report.log} if report.outcome is Outcome.BUILD_FAILED else {}
+    log = {"log": report.log} if report.outcome in (Outcome.BUILD_FAILED, Outcome.JUDGE_FAULT) else {}
     return {"property": report.property, **log}
 
 

@@ -67,9 +67,13 @@ class MeasuringProcess:
         """Have one order graded.
 
         Raises:
-            JudgeFault: the process reported a fault of its own, or ended.
+            JudgeFault: the process reported a fault of its own, or ended (then it is not alive).
         """
-        line = await self._in_thread(self._exchange, b'{"order":%s}\n' % order.model_dump_json().encode())
+        try:
+            line = await self._in_thread(self._exchange, b'{"order":%s}\n' % order.model_dump_json().encode())
+        except JudgeFault:
+            self.kill()
+            raise
         if line.report is None:
             raise JudgeFault(line.fault or f"the measuring process answered nonsense; see {self._errors}")
         return line.report

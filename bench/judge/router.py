@@ -45,9 +45,7 @@ class ClientGone(Exception):
 class Router:
     """ASGI application that forwards to one judge. `supervisor` says whether the rank is lost."""
 
-    def __init__(
-        self, upstream: Upstream, supervisor: Supervisor, max_body_bytes: int, stall_s: float = STALL_S
-    ) -> None:
+    def __init__(self, upstream: Upstream, supervisor: Supervisor, max_body_bytes: int, stall_s: float) -> None:
         self._upstream, self._supervisor = upstream, supervisor
         self._max_body_bytes, self._stall_s = max_body_bytes, stall_s
 
@@ -140,10 +138,11 @@ def run_router(
     judge_argv: Sequence[str] | None = None,
     policy: RestartPolicy = RestartPolicy(),
     listening: Callable[[], None] = lambda: None,
+    stall_s: float = STALL_S,
 ) -> int:
     """Serve a rank until SIGTERM or SIGINT: the router here, the judge as a child; the exit code.
 
-    `listening` is called once the address is ours.
+    `listening` is called once the address is ours; `stall_s` is how long a body may stand still.
 
     Raises:
         ConfigError: the file is wrong, or a judge without a job secret would listen beyond this machine.
@@ -160,13 +159,13 @@ def run_router(
     output = config.log_dir / f"upstream-{config.rank}.log"
     listener = serving.listen(config.router_host, config.router_port)
     listening()
-    return serving.run(_serve(config, listener, Supervisor(argv, output, policy)))
+    return serving.run(_serve(config, listener, Supervisor(argv, output, policy), stall_s))
 
 
-async def _serve(config: JudgeConfig, listener: socket.socket, supervisor: Supervisor) -> int:
+async def _serve(config: JudgeConfig, listener: socket.socket, supervisor: Supervisor, stall_s: float) -> int:
     asked = serving.ending()
     upstream = Upstream(LOOPBACK, config.judge_port)
-    router = Router(upstream, supervisor, config.max_body_bytes)
+    router = Router(upstream, supervisor, config.max_body_bytes, stall_s)
     # A judge that is told to end may grade for DRAIN_S before its last answers come through here.
     server = serving.server(router, int(DRAIN_S) + FINISH_S)
     watching = asyncio.create_task(supervisor.run())

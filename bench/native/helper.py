@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from bench.cache import cached, content_key, default_cache, processor
 from bench.errors import EnvironmentFault
 from bench.process import Limits, run
+from bench.task import MAX_ARGUMENTS
 
 HERE = Path(__file__).parent
-MAX_ARGUMENTS = 32
 _BUILD_LIMITS = Limits(wall_s=120)
 
 CALL_TIMEOUT, CALL_DIED = -1, -2

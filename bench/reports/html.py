@@ -6,7 +6,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from bench.results.queries import table
+from bench.results.queries import opened, table
 
 
 def job_report(results_db: Path, summary: Mapping[str, Any]) -> str:
@@ -23,4 +23,6 @@ def job_report(results_db: Path, summary: Mapping[str, Any]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return pages.get_template("job_report.html").render(summary=summary, rows=table([results_db]))
+    with opened([results_db]) as database:
+        rows = table(database)
+    return pages.get_template("job_report.html").render(summary=summary, rows=rows)

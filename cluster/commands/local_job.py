@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from bench.results.queries import TableRow, table
+from bench.results.queries import TableRow, opened, table
 from cluster.commands.view import view_for
 from cluster.job.launchers.local import LocalLauncher
 from cluster.job.layout import RunLayout, checkout
@@ -57,7 +57,8 @@ def local_job_id(now: datetime) -> str:
 
 def _print(console: Console, layout: RunLayout, summary: Summary) -> None:
     if layout.results.exists():
-        console.print(results_table(table([layout.results])))
+        with opened([layout.results]) as database:
+            console.print(results_table(table(database)))
     for line in account_lines(summary):
         console.print(Text(line))
     console.print(Text(f"run directory: {layout.root}"), soft_wrap=True)
@@ -73,16 +74,19 @@ def results_table(rows: Sequence[TableRow]) -> Table:
 
 def cells(row: TableRow) -> tuple[str, ...]:
     """A row as text; what is unknown is a dash."""
-    interval = "-" if row.interval is None else f"{row.interval[0]:.2f} .. {row.interval[1]:.2f}"
+    verdict, seconds = row.verdict, "-" if row.seconds is None else f"{row.seconds:.1f}"
+    if verdict is None:
+        outcome = f"none ({row.end})" if row.end else "none"
+        return (row.assignment.kernel, row.assignment.setup, outcome, "-", "-", "-", str(row.grades), seconds)
     return (
-        row.kernel,
-        row.setup,
-        row.outcome or "-",
-        "-" if row.score is None else f"{row.score:.2f}x",
-        interval,
-        "-" if row.faster is None else "yes" if row.faster else "no",
+        row.assignment.kernel,
+        row.assignment.setup,
+        verdict.outcome,
+        "-" if verdict.score is None else f"{verdict.score:.2f}x",
+        "-" if verdict.interval is None else "{:.2f} .. {:.2f}".format(*verdict.interval),
+        "-" if verdict.faster is None else "yes" if verdict.faster else "no",
         str(row.grades),
-        "-" if row.seconds is None else f"{row.seconds:.1f}",
+        seconds,
     )
 
 

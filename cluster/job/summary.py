@@ -3,14 +3,17 @@
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
+
+from sqlalchemy import func, select
 
 from bench.errors import ExitCode
 from bench.judge.schemas import End, Outcome, Problem
 from bench.reports.html import job_report
-from bench.results.queries import Verdict, counts, verdicts
+from bench.results.models import Grade
+from bench.results.queries import Assignment, Verdict, counts, opened, verdicts
 from cluster.job.collect import launched, read_episode
 from cluster.job.layout import RunLayout, write_json, write_private
 from cluster.job.supervise import EXIT_CODES, Cause, end_records
@@ -112,8 +115,6 @@ def account(problem: Problem, verdict: Verdict | None, end: End | None) -> Item:
         blame = OwedClass.BUDGET if end in BUDGET_ENDS else OwedClass.INFRA
         ended = f"the episode ended by '{end}' without a submit" if end else "no record of an episode"
         return item(Standing.OWED, blame, ended)
-    if verdict.outcome is Outcome.JUDGE_FAULT:
-        return item(Standing.OWED, OwedClass.INFRA, "the judge failed at the submit")
     if verdict.suspect:
         return item(Standing.REVIEW, why=verdict.suspect)
     return item(Standing.DELIVERED)
@@ -122,32 +123,45 @@ def account(problem: Problem, verdict: Verdict | None, end: End | None) -> Item:
 BUDGET_ENDS = frozenset({End.TIME, End.TOKENS, End.CONTEXT})
 
 
+@dataclass(frozen=True)
+class Found:
+    """What results.db says of the job; empty where there was no merge."""
+
+    verdicts: tuple[Verdict, ...] = ()
+    grades: dict[str, int] = field(default_factory=dict)
+    ranks: dict[str, int] = field(default_factory=dict)
+
+
 def conclude(layout: RunLayout, ending: Ending) -> Summary:
     """Account for every planned problem, and write `summary.json` and, after a merge, `report.html`."""
     merged = layout.results.exists() and not layout.merge_failed.exists()
-    counted = counts(layout.results) if merged else None
-    summary = Summary(
-        job_id=layout.job_id,
-        ending=ending,
-        items=_items(layout, merged),
-        grades=dict(counted.kinds) if counted else {},
-        ranks=dict(counted.ranks) if counted else {},
-        steps=end_records(layout),
-    )
+    found = _read_results(layout) if merged else Found()
+    items = _items(layout, found)
+    summary = Summary(layout.job_id, ending, items, found.grades, found.ranks, end_records(layout))
     write_json(layout.summary, summary.document())
     if merged:
         write_private(layout.report, job_report(layout.results, summary.document()))
     return summary
 
 
-def _items(layout: RunLayout, merged: bool) -> tuple[Item, ...]:
+def _read_results(layout: RunLayout) -> Found:
+    with opened([layout.results]) as database:
+        by_rank = database.execute(select(Grade.rank, func.count()).group_by(Grade.rank))
+        return Found(
+            tuple(verdicts(database)),
+            {kind.value: number for kind, number in counts(database).by_kind.items()},
+            {str(rank): number for rank, number in by_rank},
+        )
+
+
+def _items(layout: RunLayout, found: Found) -> tuple[Item, ...]:
     problems = read_problems(layout.problems)
     if layout.merge_failed.exists():
         return tuple(Item(p.setup, p.kernel, p.slot, Standing.UNMERGED, why="the merge failed") for p in problems)
-    answers = {(v.setup, v.kernel, v.slot): v for v in verdicts(layout.results)} if merged else {}
+    answers = {verdict.assignment: verdict for verdict in found.verdicts}
     records = [read_episode(path) for path in layout.episode_records()]
-    ends = {(record.setup, record.kernel, record.slot): record.end for record in records}
-    keys = [(problem, (problem.setup, problem.kernel, problem.slot)) for problem in problems]
+    ends = {Assignment(record.setup, record.kernel, record.slot): record.end for record in records}
+    keys = [(problem, Assignment(problem.setup, problem.kernel, problem.slot)) for problem in problems]
     return tuple(account(problem, answers.get(key), ends.get(key)) for problem, key in keys)
 
 
