@@ -38,13 +38,23 @@ class Pending(Closed):
 def read_calls(path: Path) -> list[Call]:
     """The calls in `path`, oldest first; what is no call (a line cut by a kill) is passed over."""
     calls = []
-    if path.exists():
+    if path.is_file():
         for line in path.read_bytes().splitlines():
             try:
                 calls.append(Call.model_validate_json(line))
             except ValidationError:
                 continue
     return calls
+
+
+def read_pending(path: Path) -> Pending | None:
+    """The submit that was last sent, None when there is none that can be sent again."""
+    if not path.is_file():
+        return None
+    try:
+        return Pending.model_validate_json(path.read_bytes())
+    except ValidationError:
+        return None
 
 
 def accepted_submit(calls: list[Call]) -> Answer | None:

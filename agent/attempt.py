@@ -7,6 +7,7 @@ import subprocess
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from agent.answers import accepted_submit, read_calls
 from agent.budget import Budget, Observed, Stop
@@ -20,6 +21,7 @@ from bench.judge.schemas import End, SubmissionMode
 
 HEARTBEAT_S = 0.25
 TERM_GRACE_S = 5.0
+CHUNK_BYTES = 64 << 10
 LINE_CAP_BYTES = 8 << 20
 LOG_CAP_BYTES = 256 << 20
 # What a client inherits of the driver's environment; a key or a job's settings never do.
@@ -58,7 +60,6 @@ class Attempt:
 
 def run_attempt(harness: Harness, launch: Launch, rules: Rules, cancel: Cancel) -> Attempt:
     """Run a client to its end. The calling process must own no other children: what is left is killed."""
-    watch = Watch(harness, rules, cancel)
     read_end, write_end = os.pipe()
     try:
         child = _start(harness.command(launch), launch, write_end)
@@ -67,8 +68,8 @@ def run_attempt(harness: Harness, launch: Launch, rules: Rules, cancel: Cancel) 
         return Attempt(Observed(exit_code=None, ready=False), NOTHING, None)
     finally:
         os.close(write_end)
-    with os.fdopen(read_end, "rb", buffering=0), rules.log_file.open("wb") as log:
-        watch.follow(read_end, log.fileno())
+    with os.fdopen(read_end, "rb", buffering=0), rules.log_file.open("wb", buffering=0) as log:
+        watch = Watch(harness, rules, cancel, Stream(read_end, log))
         stop = watch.until_stop(child)
         if stop is not None:
             process.terminate(child, TERM_GRACE_S)
@@ -100,25 +101,49 @@ def _clear(child: "subprocess.Popen[bytes]") -> None:
             return
 
 
-class Watch:
-    """Follows one client: its stream into the log and the counts, its limits into a reason to stop."""
+class Stream:
+    """A client's output: kept in a log up to a cap, handed on line by line."""
 
-    def __init__(self, harness: Harness, rules: Rules, cancel: Cancel) -> None:
-        self._harness, self._rules, self._cancel = harness, rules, cancel
-        self._started = self._last_byte = time.monotonic()
+    def __init__(self, descriptor: int, log: BinaryIO) -> None:
+        os.set_blocking(descriptor, False)
+        self.open = True
+        self.last_byte = time.monotonic()
+        self._descriptor, self._log, self._log_room = descriptor, log, LOG_CAP_BYTES
         self._partial = b""
-        self._log_room = LOG_CAP_BYTES
+
+    def readable(self, timeout_s: float) -> bool:
+        return bool(select.select([self._descriptor], [], [], timeout_s)[0])
+
+    def lines(self) -> list[bytes]:
+        """The lines that one read completes; at the stream's end also one that never ended."""
+        try:
+            chunk = os.read(self._descriptor, CHUNK_BYTES)
+        except BlockingIOError:
+            return []
+        if not chunk:
+            self.open = False
+            return [self._partial]
+        self.last_byte = time.monotonic()
+        self._log.write(chunk[: self._log_room])
+        self._log_room = max(0, self._log_room - len(chunk))
+        *whole, self._partial = (self._partial + chunk).split(b"\n")
+        if len(self._partial) > LINE_CAP_BYTES:
+            self._partial = b""
+        return whole
+
+
+class Watch:
+    """Follows one client: turns its stream into counts, and its limits into a reason to stop."""
+
+    def __init__(self, harness: Harness, rules: Rules, cancel: Cancel, stream: Stream) -> None:
+        self._harness, self._rules, self._cancel, self._stream = harness, rules, cancel, stream
+        self._started = time.monotonic()
         self._answers_bytes = 0
         self._finished: float | None = None
         self._tools: frozenset[str] | None = None
         self._reported: End | None = None
         self._usage = NOTHING
         self._model: str | None = None
-
-    def follow(self, stream: int, log: int) -> None:
-        """Take the client's output from the descriptor `stream`, and keep it in `log`."""
-        os.set_blocking(stream, False)
-        self._stream, self._log, self._open = stream, log, True
 
     def until_stop(self, child: "subprocess.Popen[bytes]") -> Stop | None:
         """Wait until the client exits by itself (None) or has to be stopped."""
@@ -129,15 +154,37 @@ class Watch:
         return None
 
     def drain(self) -> None:
-        """Read what is still in the stream."""
-        while self._open and self._read():
-            pass
-        self._take(self._partial)
+        """Take what is still in the stream of a client that is gone."""
+        while self._stream.open and self._stream.readable(0):
+            self._take(self._stream.lines())
 
     def result(self, exit_code: int, stop: Stop | None) -> Attempt:
         ready = self._tools == self._rules.tools
         seen = Observed(exit_code=exit_code, stop=stop, ready=ready, reported=self._reported)
         return Attempt(seen, self._usage, self._model)
+
+    def _wait(self, child: "subprocess.Popen[bytes]") -> None:
+        """Until the client writes or exits, a heartbeat at most."""
+        if not self._stream.open:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(HEARTBEAT_S)
+        elif self._stream.readable(HEARTBEAT_S):
+            self._take(self._stream.lines())
+
+    def _take(self, lines: list[bytes]) -> None:
+        for line in lines:
+            event = self._harness.read(line)
+            self._tools = event.tools if self._tools is None else self._tools
+            self._model = event.model or self._model
+            self._count(event.usage)
+            if event.end and self._reported is None:
+                self._reported = event.end
+                self._finished = self._finished or time.monotonic()
+
+    def _count(self, usage: Usage) -> None:
+        if usage != NOTHING:
+            self._usage += usage
+            write_private(self._rules.tokens_file, str((self._rules.used + self._usage).tokens))
 
     def _reason(self, now: float) -> Stop | None:
         rules = self._rules
@@ -149,7 +196,7 @@ class Watch:
             Stop.TIME: now >= rules.deadline,
             Stop.TOKENS: rules.budget.tokens_spent(rules.used + self._usage),
             Stop.NO_TOOLS: self._lacks_tools(now),
-            Stop.STALLED: now - self._last_byte >= rules.idle_timeout_s,
+            Stop.STALLED: now - self._stream.last_byte >= rules.idle_timeout_s,
         }
         return next((stop for stop, holds in reasons.items() if holds), None)
 
@@ -167,42 +214,3 @@ class Watch:
             if size != self._answers_bytes and accepted_submit(read_calls(self._rules.answers_file)):
                 self._finished = now
             self._answers_bytes = size
-
-    def _wait(self, child: "subprocess.Popen[bytes]") -> None:
-        """Until the client writes or exits, a heartbeat at most."""
-        if not self._open:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                child.wait(HEARTBEAT_S)
-        elif select.select([self._stream], [], [], HEARTBEAT_S)[0]:
-            self._read()
-
-    def _read(self) -> bool:
-        """Take one chunk; False when there is none now."""
-        try:
-            chunk = os.read(self._stream, 1 << 16)
-        except BlockingIOError:
-            return False
-        if not chunk:
-            self._open = False
-            return False
-        self._last_byte = time.monotonic()
-        kept = chunk[: self._log_room]
-        self._log_room -= len(kept)
-        os.write(self._log, kept)
-        *lines, self._partial = (self._partial + chunk).split(b"\n")
-        for line in lines:
-            self._take(line)
-        if len(self._partial) > LINE_CAP_BYTES:
-            self._partial = b""
-        return True
-
-    def _take(self, line: bytes) -> None:
-        event = self._harness.read(line)
-        self._tools = event.tools if self._tools is None else self._tools
-        self._model = event.model or self._model
-        if event.usage != NOTHING:
-            self._usage += event.usage
-            write_private(self._rules.tokens_file, str((self._rules.used + self._usage).tokens))
-        if event.end and self._reported is None:
-            self._reported = event.end
-            self._finished = self._finished or time.monotonic()

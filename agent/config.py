@@ -25,9 +25,7 @@ class AgentConfig(BaseModel):
     shared_dir: Annotated[Place, Field(description="`/shared`: staged material in, the agents' folders out.")]
     folders_file: Annotated[Place, Field(description="JSONL file: which attempt used which folder.")]
     problems_file: Annotated[Place, Field(description="JSONL file of all the job's problems, one a line.")]
-    judge_urls: Annotated[
-        tuple[str, ...], Field(min_length=1, description="Base URLs of the judges, by rank.")
-    ]
+    judge_urls: Annotated[tuple[str, ...], Field(min_length=1, description="Base URLs of the judges, by rank.")]
     secret_file: Annotated[
         Place | None, Field(description="Job secret that tokens derive from; none for open judges.")
     ] = None
@@ -37,16 +35,10 @@ class AgentConfig(BaseModel):
         Field(description="Options of the harness, by setup; `scripted` takes `plan`."),
     ] = {}
     workers: Annotated[int, Field(ge=1, description="Episodes at a time on this node.")] = 4
-    timeout_s: Annotated[float, Field(gt=0, description="Wall clock of an episode over all attempts, s.")] = (
-        72000
-    )
-    max_tokens: Annotated[int, Field(gt=0, description="Token cap of an episode over all attempts.")] = (
-        120_000_000
-    )
+    timeout_s: Annotated[float, Field(gt=0, description="Wall clock of an episode over all attempts, s.")] = 72000
+    max_tokens: Annotated[int, Field(gt=0, description="Token cap of an episode over all attempts.")] = 120_000_000
     crash_attempts: Annotated[int, Field(ge=1, description="Launches of an episode at most.")] = 3
-    start_stagger_s: Annotated[float, Field(ge=0, description="Pause between two starts of episodes, s.")] = (
-        0.0
-    )
+    start_stagger_s: Annotated[float, Field(ge=0, description="Pause between two starts of episodes, s.")] = 0.0
     ready_timeout_s: Annotated[
         float, Field(gt=0, description="How long a client may take to announce its tools, s.")
     ] = 120.0
@@ -143,9 +135,7 @@ def _problem(config: AgentConfig, number: int, line: str) -> Problem:
     if problem.setup not in config.setups:
         raise ConfigError(f"{where}: setup '{problem.setup}' is not among {', '.join(config.setups)}")
     if not config.material(problem.kernel).is_dir():
-        raise ConfigError(
-            f"{where}: {config.material(problem.kernel)} is not there; stage the kernel's material"
-        )
+        raise ConfigError(f"{where}: {config.material(problem.kernel)} is not there; stage the kernel's material")
     return problem
 
 

@@ -60,9 +60,7 @@ def run_node(config: AgentConfig, load: LoadHarness = load_harness) -> NodeRepor
     check_cpus(config)
     config.secret()
     used = dict.fromkeys(problem.setup for _, problem in problems)
-    harnesses = {
-        setup: load(config.setups[setup].harness, config.harness_options.get(setup, {})) for setup in used
-    }
+    harnesses = {setup: load(config.setups[setup].harness, config.harness_options.get(setup, {})) for setup in used}
     if any(config.run_dir.glob("problem-*")):
         raise ConfigError(f"{config.run_dir}: holds episodes already; give every run a directory of its own")
     config.run_dir.mkdir(parents=True, exist_ok=True)
@@ -156,5 +154,7 @@ def _work(job: Assignment, harness: Harness) -> None:
     if cpus := job.config.worker_cpus(job.worker):
         os.sched_setaffinity(0, cpus)
     os.setpriority(os.PRIO_PROCESS, 0, max(NICENESS, os.getpriority(os.PRIO_PROCESS, 0)))
+    if cancel.requested:
+        sys.exit(ExitCode.CANCELLED)
     record = run_episode(job, harness, cancel)
     sys.exit(ExitCode.CANCELLED if record.end is End.CANCELLED else ExitCode.OK)

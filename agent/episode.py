@@ -81,6 +81,7 @@ class Progress:
     launches: int = 0
     used: Usage = NOTHING
     seen: Observed | None = None
+    tools: ToolSettings | None = None
     model: str | None = None
 
     def add(self, attempt: Attempt) -> None:
@@ -143,16 +144,14 @@ def _attempt(job: Assignment, harness: Harness, cancel: Cancel, progress: Progre
         job.report("attempt_ended", attempt=number, end=End.START_FAILED, why=str(error))
         return End.START_FAILED
     job.report("attempt_started", attempt=number, folder=str(folder))
-    tools = _tool_settings(job, evidence, folder, number)
-    attempt = run_attempt(
-        harness, _prepare(job, tools, progress), _rules(job, tools, harness, progress), cancel
-    )
-    progress.add(replace(attempt, seen=_settled(tools, attempt.seen, cancel)))
+    tools = progress.tools = _tool_settings(job, evidence, folder, number)
+    attempt = run_attempt(harness, _prepare(job, tools, progress), _rules(job, tools, harness, progress), cancel)
+    seen = _settled(tools, attempt.seen, cancel)
+    progress.add(replace(attempt, seen=seen))
     _keep(tools, evidence)
-    assert progress.seen is not None
-    end = classify(progress.seen, job.setup.submission_mode)
+    end = classify(seen, tools.mode)
     seconds = round(time.monotonic() - began, 3)
-    job.report("attempt_ended", attempt=number, end=end, exit_code=progress.seen.exit_code, seconds=seconds)
+    job.report("attempt_ended", attempt=number, end=end, exit_code=seen.exit_code, seconds=seconds)
     return end
 
 
@@ -227,7 +226,7 @@ def _keep(tools: ToolSettings, evidence: Path) -> None:
 
 def _leave_answer(job: Assignment, end: End, progress: Progress) -> None:
     """Promote or harvest for an episode whose final attempt handed nothing in."""
-    if end in NEVER_PROMOTED or progress.seen is None or progress.seen.submitted:
+    if end in NEVER_PROMOTED or progress.tools is None or (progress.seen and progress.seen.submitted):
         return
     judges = Judges(
         job.config.judge_urls,
@@ -236,7 +235,7 @@ def _leave_answer(job: Assignment, end: End, progress: Progress) -> None:
         job.config.failover,
     )
     try:
-        if answer := _answer(job, judges, progress):
+        if answer := _answer(job, judges, progress.tools, progress.used.tokens):
             job.report("answered", grade_id=answer.grade_id, outcome=answer.outcome)
     except JudgeRefused as refused:
         job.report("answer_refused", code=refused.code, why=refused.message)
@@ -244,18 +243,15 @@ def _leave_answer(job: Assignment, end: End, progress: Progress) -> None:
         judges.close()
 
 
-def _answer(job: Assignment, judges: Judges, progress: Progress) -> Answer | None:
-    number, tokens = progress.launches, progress.used.tokens
-    evidence, language = job.dir / f"attempt-{number}", job.problem.language
-    if job.setup.submission_mode is SubmissionMode.BLIND:
-        workspace = evidence / "workspace"
-        return harvest(judges, job.label, number, tokens, job.problem.kernel, language, workspace)
-    tools = ToolSettings.read(evidence / "tools.json")
+def _answer(job: Assignment, judges: Judges, tools: ToolSettings, tokens: int) -> Answer | None:
+    if tools.mode is SubmissionMode.BLIND:
+        workspace = tools.evidence / "workspace"
+        return harvest(judges, job.label, tools.attempt, tokens, tools.kernel, tools.language, workspace)
     scored = last_correct_score(read_calls(tools.answers_file))
     if scored is None:
         return None
     source = tools.scored_source(scored.grade_id)
-    return promote(judges, job.label, number, tokens, scored, source, language)
+    return promote(judges, job.label, tools.attempt, tokens, scored, source, tools.language)
 
 
 def record_of(job: Assignment, harness: Harness, end: End, progress: Progress) -> EpisodeRecord:

@@ -4,6 +4,7 @@ import contextlib
 import ctypes
 import os
 import select
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -120,6 +121,9 @@ def spawn(
     Raises:
         EnvironmentFault: the program does not exist; the message names it.
     """
+    # Behind prlimit a missing program would be prlimit's failure, and look like the program's own.
+    if shutil.which(argv[0], path=(os.environ if env is None else env).get("PATH")) is None:
+        raise EnvironmentFault(f"'{argv[0]}' is not here; install it or put it on PATH")
     command = limited(argv, limits) if limits else list(argv)
     try:
         return subprocess.Popen(

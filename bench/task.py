@@ -258,7 +258,8 @@ def load_task(folder: Path) -> Task:
     except ValidationError as error:
         raise TaskError(_explain(path, node, error)) from error
     if manifest.name != folder.name:
-        raise TaskError(f"{path}:1: name: '{manifest.name}' must be the folder's name, '{folder.name}'")
+        line = _line(node, ["name"])
+        raise TaskError(f"{path}:{line}: name: '{manifest.name}' must be the folder's name, '{folder.name}'")
     task = Task(manifest, folder)
     for needed in [task.reference, *task.baselines]:
         if not needed.is_file():

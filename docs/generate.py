@@ -1,18 +1,24 @@
 """Writes docs/reference/ from the code; with `--check` it only names the pages that are stale."""
 
+import ast
+import asyncio
 import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
+import httpx
 from pydantic import BaseModel
 
 from agent.config import AgentConfig
 from bench import cli
 from bench.config import JudgeConfig
 from bench.errors import ExitCode
+from bench.judge import routes, schemas
+from bench.judge.metrics import Metrics
 from cluster.study.settings import reference_rows
 
 FOLDER = Path(__file__).parent / "reference"
@@ -36,9 +42,7 @@ EXIT_MEANINGS = {
 
 def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
     """A Markdown table; bars and line ends in cells are made harmless."""
-    lines = [
-        [str(cell).replace("|", "\\|").replace("\n", " ") for cell in row] for row in [list(head), *rows]
-    ]
+    lines = [[str(cell).replace("|", "\\|").replace("\n", " ") for cell in row] for row in [list(head), *rows]]
     body = [f"| {' | '.join(line)} |" for line in lines]
     return "\n".join([body[0], "|" + "---|" * len(lines[0]), *body[1:]]) + "\n"
 
@@ -135,9 +139,7 @@ def type_text(schema: dict[str, Any], definitions: dict[str, Any]) -> str:
         return " or ".join(type_text(choice, definitions) for choice in schema["anyOf"])
     if schema.get("format") == "path":
         return "path"
-    limits = [
-        f"{sign} {schema[key]}" for key, sign in (("minimum", ">="), ("maximum", "<=")) if key in schema
-    ]
+    limits = [f"{sign} {schema[key]}" for key, sign in (("minimum", ">="), ("maximum", "<=")) if key in schema]
     word = str(schema.get("type", "any"))
     if word == "array" and "items" in schema:
         word = f"list of {type_text(schema['items'], definitions)}"
@@ -199,11 +201,103 @@ def exit_page() -> str:
     return f"# Exit codes\n\n{how}\n\n{table(['Code', 'Name', 'Meaning'], rows)}"
 
 
+# The judge over HTTP
+
+FIELDS = {
+    "kernel": "Name of the kernel.",
+    "language": "Language of the submission; left out: by the file's suffix, else the setup's.",
+    "rank": "The judge that is addressed; another one answers 421. An open judge does not need it.",
+    "source": "The submission's text.",
+    "source_file": "Path of `<kernel><suffix>` in the shared folder.",
+    "library": "Path of a built `<kernel>.so` in the shared folder; only where the input mode takes it.",
+    "workspace_bytes": "Size of a scratch buffer.",
+}
+HEADERS = {
+    "Authorization": "`Bearer <token>`: the episode's own. An open judge does not need it.",
+    schemas.HEADER_IDEMPOTENCY: "A request that is repeated with its key is graded once. Another body under it: 400.",
+    schemas.HEADER_ATTEMPT: "Which attempt of the episode asks.",
+    schemas.HEADER_TOKENS: "Tokens that the episode has used so far.",
+    schemas.HEADER_HOME_RANK: "On failover, the rank that was lost.",
+    schemas.HEADER_REQUEST_ID: "Comes back with the answer, and stands in the logs.",
+    "Prefer": "`respond-async`: 202 at once, and the answer under `/grades/{id}`.",
+    schemas.HEADER_KIND: "Driver only: `promoted` or `harvested`.",
+    schemas.HEADER_OF_GRADE: "Driver only: the grade that is promoted.",
+    schemas.HEADER_EPISODE: "Driver only: the episode that is spoken for.",
+}
+ANSWERS = {
+    "grade_id": "UUID, made before work starts.",
+    "kernel": "As asked.",
+    "rank": "The judge that graded.",
+    "outcome": "See [outcomes](../concepts.md#outcomes).",
+    "score": "The protocol's S; null unless solved.",
+    "interval": "90 % interval of the raw ratio; null unless solved.",
+    "faster": "Whether the lower end of the interval exceeds 1; null unless solved.",
+    "suspect": "A reason to look at this grade before it counts, or null.",
+    "protocol": "How it was timed.",
+    "detail": "On `/score`: property, output, index, got, expected, bound, log. On `/submit`: property, build log.",
+}
+
+
+def error_rows() -> list[tuple[str, str]]:
+    """Statuses and the code words that a judge or a router answers with them, read from their source."""
+    words: dict[int, set[str]] = {}
+    for path in Path(routes.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            match node:
+                case ast.Call(func=ast.Name(id="Refused"), args=parts) | ast.Tuple(elts=parts):
+                    match parts:
+                        case [ast.Constant(value=int() as status), ast.Constant(value=str() as word), *_]:
+                            words.setdefault(status, set()).add(word)
+    return [(code(status), ", ".join(map(code, sorted(words[status])))) for status in sorted(words)]
+
+
+def route_rows() -> list[tuple[str, str]]:
+    """Method with path, and what it does, from the application's own OpenAPI document."""
+    app: Any = routes.create_app(cast(Any, SimpleNamespace(config=None)), Metrics(lambda: 0), None)
+    transport = httpx.ASGITransport(app)
+
+    async def document() -> Any:
+        async with httpx.AsyncClient(transport=transport, base_url="http://judge") as client:
+            return (await client.get("/openapi.json")).json()
+
+    paths = asyncio.run(document())["paths"]
+    found = [(method, path, said) for path, methods in paths.items() for method, said in methods.items()]
+    return [(code(f"{method.upper()} {path}"), said["description"]) for method, path, said in found]
+
+
+def http_page() -> str:
+    request, answer = schemas.GradeRequest.model_fields, schemas.Answer.model_fields
+    types = {name: (kind, default) for name, kind, default, _ in field_rows(schemas.GradeRequest)}
+    fields = [(code(name), *types[code(name)], FIELDS[name]) for name in request]
+    parts = [
+        "# The judge over HTTP",
+        "A judge is used through its router. `GET /docs` shows the same as OpenAPI. "
+        "A submission that does not build or is wrong is 200: it was graded.",
+        "## Routes",
+        table(["Route", "What it does"], route_rows()),
+        "## Request",
+        "Body of `/score` and `/submit`: one strict JSON object (no NaN, no Infinity). An unknown field is an "
+        "error. Exactly one of `source`, `source_file` and `library`.",
+        table(["Field", "Type", "Default", "Meaning"], fields),
+        "Headers, all optional but the token:",
+        table(["Header", "Meaning"], [(code(name), meaning) for name, meaning in HEADERS.items()]),
+        "## Answer",
+        table(["Field", "Meaning"], [(code(name), ANSWERS[name]) for name in answer]),
+        "## Errors",
+        '`{"error": {"code": ..., "message": ..., "request_id": ...}}`; the message says what to do. '
+        "502, 503 and 429 pass: send the same request again with the same key, but not after `rank_lost` or "
+        "`not_provisioned`. 499 stands in the logs alone: the client left, the grade went on and is stored.",
+        table(["Status", "Codes"], error_rows()),
+    ]
+    return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "cli": cli_page,
     "settings": settings_page,
     "judge-config": judge_page,
     "agent-config": agent_page,
+    "http": http_page,
     "exit-codes": exit_page,
 }
 

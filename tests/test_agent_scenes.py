@@ -34,9 +34,7 @@ class Scenes(NodeFiles):
         """What a setup's episodes (or the driver for them) sent, to one rank or to all."""
         judges = self.judges if judge is None else [self.judges[judge]]
         asked = [seen for stub in judges for seen in stub.seen]
-        return [
-            seen for seen in asked if f"{setup}." in (seen.headers.get("Kcourt-Episode") or seen.label or "")
-        ]
+        return [seen for seen in asked if f"{setup}." in (seen.headers.get("Kcourt-Episode") or seen.label or "")]
 
 
 @pytest.fixture(scope="module")
@@ -48,9 +46,7 @@ def scenes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scenes]:
         node.judges = [first, second]
         node.script("slow", [SCORE, {"tool": "sleep", "seconds": 60}], ["axpy"], budget={"timeout_s": 8})
         node.script("gold", [SCORE, SUBMIT], ["axpy", "gelu"], slot=2)
-        node.script(
-            "crash", [{"tool": "exit", "attempt": 1}, SCORE, {"tool": "exit", "attempt": 2}, SUBMIT], ["axpy"]
-        )
+        node.script("crash", [{"tool": "exit", "attempt": 1}, SCORE, {"tool": "exit", "attempt": 2}, SUBMIT], ["axpy"])
         node.script("dead", [{"tool": "exit", "code": 0}], ["axpy"])
         node.script("late", [SUBMIT, {"tool": "exit", "code": 9}], ["axpy"])
         node.script("linger", [SUBMIT, {"tool": "sleep", "seconds": 60}], ["axpy"])

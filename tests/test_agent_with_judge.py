@@ -76,7 +76,7 @@ def _until_healthy(url: str) -> None:
     raise AssertionError("the judge never became healthy")
 
 
-def test_submit_promotion_and_harvest_are_recorded(node: NodeFiles, tmp_path: Path) -> None:
+def test_submit_promotion_and_harvest_are_recorded(node: NodeFiles) -> None:
     assert node.run()["ends"] == {"submitted": 1, "finished": 2}
     assert node.record("gold", "axpy").end is End.SUBMITTED
     answers = {event["label"].split(".")[0]: event for event in node.events("answered")}
@@ -88,9 +88,6 @@ def test_submit_promotion_and_harvest_are_recorded(node: NodeFiles, tmp_path: Pa
     assert calls[0].answer is not None
     assert calls[0].answer.outcome is Outcome.WRONG
 
-
-def test_refused_score_in_blind_mode_is_in_the_evidence(node: NodeFiles) -> None:
-    node.run()
-    (call,) = read_calls(node.episode("blind", "axpy") / "attempt-1" / "answers.jsonl")
-    assert call.refusal is not None
-    assert call.refusal.status == 403
+    (refused,) = read_calls(node.episode("blind", "axpy") / "attempt-1" / "answers.jsonl")
+    assert refused.refusal is not None
+    assert refused.refusal.status == 403

@@ -32,9 +32,7 @@ def test_one_judge_a_socket_unless_told():
 
 
 def test_a_machine_that_plays_two_nodes_gives_every_rank_its_own_ports_and_seat():
-    plan = plan_job(
-        hosts("here", "here", "here"), settings(inference_nodes=0, judge_nodes=2, judges_per_node=1)
-    )
+    plan = plan_job(hosts("here", "here", "here"), settings(inference_nodes=0, judge_nodes=2, judges_per_node=1))
     assert [(slot.rank, slot.seat, slot.seats, slot.router_port) for slot in plan.judges] == [
         (0, 0, 2, 8800),
         (1, 1, 2, 8802),
@@ -73,9 +71,7 @@ def test_ports_beyond_the_last_are_refused():
     machines=st.integers(1, 6),
 )
 def test_every_allocation_that_adds_up_has_distinct_addresses(inference, agents, judges, per_node, machines):
-    chosen = settings(
-        inference_nodes=inference, agent_nodes=agents, judge_nodes=judges, judges_per_node=per_node
-    )
+    chosen = settings(inference_nodes=inference, agent_nodes=agents, judge_nodes=judges, judges_per_node=per_node)
     nodes = hosts(*(f"n{index % machines}" for index in range(split_of(chosen).total)))
     plan = plan_job(nodes, chosen)
     assert [slot.rank for slot in plan.judges] == list(range(judges * per_node))

@@ -91,9 +91,7 @@ def test_rendering_twice_gives_the_same(tmp_path, rendered):
     ("changes", "expected"),
     [
         pytest.param({"settings": {"JUDGE_PROT": 1}}, "nearest known key is JUDGE_PORT", id="unknown-key"),
-        pytest.param(
-            {"setups": {"noop": {"script": "stumbler", "kernels": 9}}}, "9 are asked for", id="too-few"
-        ),
+        pytest.param({"setups": {"noop": {"script": "stumbler", "kernels": 9}}}, "9 are asked for", id="too-few"),
     ],
 )
 def test_a_study_that_cannot_be_rendered(tmp_path, changes, expected):
@@ -153,9 +151,7 @@ def test_an_unknown_harness_names_those_that_are_installed(tmp_path):
         pytest.param("{", r"problems.jsonl:2: ", id="json"),
         pytest.param('{"setup": "x", "kernel": "axpy"}', "language", id="missing"),
         pytest.param('{"setup": "y", "kernel": "axpy", "language": "c"}', "setup 'y'", id="other-setup"),
-        pytest.param(
-            '{"setup": "x", "kernel": "axpi", "language": "c"}', "unknown kernel 'axpi'", id="kernel"
-        ),
+        pytest.param('{"setup": "x", "kernel": "axpi", "language": "c"}', "unknown kernel 'axpi'", id="kernel"),
     ],
 )
 def test_a_wrong_problem_is_named(tmp_path, line, expected):

@@ -216,10 +216,7 @@ def test_every_end_is_recorded(tmp_path, steps, code, state, exit_status):
 
 
 def test_stop_gives_a_step_time_to_leave(tmp_path, steps):
-    code = (
-        "import signal, sys; signal.signal(15, lambda *_: sys.exit(7));"
-        "print('up', flush=True); signal.pause()"
-    )
+    code = "import signal, sys; signal.signal(15, lambda *_: sys.exit(7));print('up', flush=True); signal.pause()"
     running = steps.start(step(tmp_path, code))
     started(running)
     steps.stop(Role.AGENT, grace_s=20)

@@ -64,18 +64,12 @@ def test_links_resolve(page: Path) -> None:
 
 def test_each_page_of_docs_is_in_the_index() -> None:
     index = ROOT / "docs" / "index.md"
-    linked = {
-        (index.parent / match["target"].partition("#")[0]).resolve() for match in LINK.finditer(prose(index))
-    }
-    assert [
-        page_id(page) for page in PAGES if page.is_relative_to(index.parent) and page not in {*linked, index}
-    ] == []
+    linked = {(index.parent / match["target"].partition("#")[0]).resolve() for match in LINK.finditer(prose(index))}
+    assert [page_id(page) for page in PAGES if page.is_relative_to(index.parent) and page not in {*linked, index}] == []
 
 
 def test_the_reference_is_what_the_code_says() -> None:
-    done = subprocess.run(
-        [sys.executable, ROOT / "docs" / "generate.py", "--check"], capture_output=True, text=True
-    )
+    done = subprocess.run([sys.executable, ROOT / "docs" / "generate.py", "--check"], capture_output=True, text=True)
     assert done.returncode == 0, f"{done.stdout}{done.stderr}\nrun `make docs`"
 
 
@@ -111,16 +105,12 @@ def test_every_command_has_an_example_and_json() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=page_id)
 def test_commands_and_targets_that_a_page_names_exist(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    code = "\n".join(
-        [*(match["body"] for match in FENCE.finditer(text)), *re.findall(r"`([^`\n]+)`", prose(page))]
-    )
+    code = "\n".join([*(match["body"] for match in FENCE.finditer(text)), *re.findall(r"`([^`\n]+)`", prose(page))])
     known = set(all_commands())
     unknown = []
     for words in re.findall(r"(?:^|[|&;(]\s*)kcourt((?: [a-z][a-z-]*)+)", code, flags=re.MULTILINE):
         path = tuple(words.split())[:2]
-        if path not in known and not (
-            path[:1] in known and not hasattr(all_commands()[path[:1]], "commands")
-        ):
+        if path not in known and not (path[:1] in known and not hasattr(all_commands()[path[:1]], "commands")):
             unknown.append(f"kcourt{words}")
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     for target in re.findall(r"(?:^|`)make ([a-z]+)", code, flags=re.MULTILINE):
@@ -153,9 +143,7 @@ def judge(command: str, port: int, folder: Path, environment: dict[str, str]) ->
         server = subprocess.Popen(command.split(), cwd=folder, env=environment, stdout=log, stderr=log)
     try:
         with JudgeClient(f"http://127.0.0.1:{port}", timeout_s=5) as client:
-            waiting = stamina.retry_context(
-                on=(JudgeRefused, AssertionError), attempts=None, timeout=90, wait_max=0.5
-            )
+            waiting = stamina.retry_context(on=(JudgeRefused, AssertionError), attempts=None, timeout=90, wait_max=0.5)
             for attempt in waiting:
                 with attempt:
                     if server.poll() is not None:
@@ -167,30 +155,42 @@ def judge(command: str, port: int, folder: Path, environment: dict[str, str]) ->
         server.wait(30)
 
 
-@pytest.mark.timing
-def test_the_tutorial_runs(tmp_path: Path) -> None:
-    if missing := [program for program in ("bash", "curl", "gcc", "g++") if shutil.which(program) is None]:
-        pytest.skip(
-            f"the tutorial needs {', '.join(missing)}; on Debian: apt-get install {' '.join(missing)}"
-        )
-    port = free_pair()
-    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    text = TUTORIAL.read_text(encoding="utf-8").replace("8800", str(port))
-    steps = [
-        (match["info"], match["body"]) for match in FENCE.finditer(text) if match["info"].startswith("sh")
-    ]
-    serve = next(body for info, body in steps if info == "sh serve")
-    script = "".join(body for info, body in steps if info == "sh")
-    with judge(serve, port, tmp_path, environment):
-        done = subprocess.run(
-            ["bash", "-c", f"set -euo pipefail\n{script}"],
-            cwd=tmp_path,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=280,
-        )
+def steps(page: Path) -> list[tuple[str, str]]:
+    """Code blocks of a page that are to be run, with what they are marked as, in order."""
+    blocks = [(match["info"], match["body"]) for match in FENCE.finditer(page.read_text(encoding="utf-8"))]
+    return [(info, body) for info, body in blocks if info.startswith("sh")]
+
+
+def run_script(script: str, folder: Path, environment: dict[str, str]) -> str:
+    """What a script prints that stops at its first error."""
+    argv = ["bash", "-c", f"set -euo pipefail\n{script}"]
+    done = subprocess.run(argv, cwd=folder, env=environment, capture_output=True, text=True, timeout=280)
     assert done.returncode == 0, done.stdout + done.stderr
-    grades = re.findall(r"\b(solved|wrong)\b", done.stdout)
-    assert "solved" in grades and "wrong" in grades, done.stdout
+    return done.stdout
+
+
+@pytest.fixture
+def environment() -> dict[str, str]:
+    """The commands of this installation are on the path; skips where a page's other programs are missing."""
+    if missing := [program for program in ("bash", "curl", "gcc", "g++") if shutil.which(program) is None]:
+        pytest.skip(f"the pages need {', '.join(missing)}; on Debian: apt-get install {' '.join(missing)}")
+    return os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+
+
+@pytest.mark.timing
+def test_the_tutorial_runs(tmp_path: Path, environment: dict[str, str]) -> None:
+    port = free_pair()
+    found = [(info, body.replace("8800", str(port))) for info, body in steps(TUTORIAL)]
+    serve = next(body for info, body in found if info == "sh serve")
+    with judge(serve, port, tmp_path, environment):
+        printed = run_script("".join(body for info, body in found if info == "sh"), tmp_path, environment)
+    assert "axpy: solved" in printed and "axpy: wrong" in printed and "relu: solved" in printed
+    assert '"outcome":"solved"' in printed
     assert json.loads((tmp_path / "answer.json").read_text())["outcome"] == "solved"
+
+
+@pytest.mark.timing
+def test_the_launch_page_runs(tmp_path: Path, environment: dict[str, str]) -> None:
+    run_script("".join(body for _, body in steps(ROOT / "LAUNCH.md")), tmp_path, environment)
+    (summary,) = tmp_path.glob("runs/local-*/summary.json")
+    assert json.loads(summary.read_text())["exit_code"] == 0

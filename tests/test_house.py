@@ -55,9 +55,7 @@ LEFTOVERS = {
 def tool(*argv: str) -> subprocess.CompletedProcess[str]:
     """Run a tool of this environment in the repository."""
     program = Path(sys.executable).with_name(argv[0])
-    return subprocess.run(
-        [program, *argv[1:]], cwd=ROOT, capture_output=True, text=True, stdin=subprocess.DEVNULL
-    )
+    return subprocess.run([program, *argv[1:]], cwd=ROOT, capture_output=True, text=True, stdin=subprocess.DEVNULL)
 
 
 @pytest.mark.parametrize(
@@ -156,9 +154,7 @@ def test_the_agent_takes_of_bench_only_what_asks_a_judge() -> None:
         for name in imports(node)
         if name.startswith("bench")
     }
-    assert {
-        name for name in imported if not any(f"{name}.".startswith(f"{ours}.") for ours in AGENT_TAKES)
-    } == set()
+    assert {name for name in imported if not any(f"{name}.".startswith(f"{ours}.") for ours in AGENT_TAKES)} == set()
 
 
 def imports(node: ast.AST) -> list[str]:
@@ -173,3 +169,6 @@ def test_every_command_and_harness_has_its_module() -> None:
     targets = [target for group in project["entry-points"].values() for target in group.values()]
     missing = [target for target in targets if importlib.util.find_spec(target.partition(":")[0]) is None]
     assert missing == []
+    apps = [path for path in ROOT.glob("*/commands/*.py") if "\napp = typer.Typer(" in path.read_text(encoding="utf-8")]
+    written = {f"{path.parent.parent.name}.commands.{path.stem}:app" for path in apps}
+    assert written - set(targets) == set(), "announce them under kernelcourt.commands in pyproject.toml"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from agent.answers import Call, Pending, Refusal, read_calls
+from agent.answers import Call, Pending, Refusal, read_calls, read_pending
 from agent.journal import append_json, utc_now, write_private
 from agent.judges import Judges, Route
 from bench.errors import ConfigError, UsageError
@@ -63,9 +63,7 @@ class JudgeTools:
 
     def __init__(self, settings: ToolSettings, tries: int = ATTEMPTS) -> None:
         self.settings = settings
-        self._judges = Judges(
-            settings.judge_urls, settings.home_rank, settings.token, settings.failover, tries
-        )
+        self._judges = Judges(settings.judge_urls, settings.home_rank, settings.token, settings.failover, tries)
 
     def ask(self, route: Route, source_file: str, workspace_bytes: int = 0) -> Answer:
         """Have a file of the folder graded.
@@ -91,10 +89,8 @@ class JudgeTools:
 
     def settle(self) -> None:
         """Ask again for the answer to a submit whose caller died before it came, if there is one."""
-        if not self.settings.pending_file.exists():
-            return
-        pending = Pending.model_validate_json(self.settings.pending_file.read_text(encoding="utf-8"))
-        if all(call.key != pending.key for call in read_calls(self.settings.answers_file)):
+        pending = read_pending(self.settings.pending_file)
+        if pending and all(call.key != pending.key for call in read_calls(self.settings.answers_file)):
             self._send("submit", pending)
 
     def close(self) -> None:
@@ -118,9 +114,7 @@ class JudgeTools:
     def _keep(
         self, route: Route, pending: Pending, answer: Answer | None = None, refusal: Refusal | None = None
     ) -> None:
-        call = Call(
-            at=utc_now(), route=route, key=pending.key, tokens=pending.tokens, answer=answer, refusal=refusal
-        )
+        call = Call(at=utc_now(), route=route, key=pending.key, tokens=pending.tokens, answer=answer, refusal=refusal)
         append_json(self.settings.answers_file, json.loads(call.model_dump_json()))
 
     def _tokens(self) -> int:
@@ -140,6 +134,4 @@ class JudgeTools:
         except OSError as error:
             raise UsageError(f"{source_file}: cannot be read ({error.strerror}); write it first") from error
         except UnicodeDecodeError as error:
-            raise UsageError(
-                f"{source_file}: not UTF-8 text at byte {error.start}; a source is text"
-            ) from error
+            raise UsageError(f"{source_file}: not UTF-8 text at byte {error.start}; a source is text") from error

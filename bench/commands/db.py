@@ -1,5 +1,6 @@
 """Merge, check and summarise results databases."""
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,6 +13,8 @@ from bench.results import queries
 from bench.results.checks import Checked, Expectation, check_all
 from bench.results.merge import merge
 from bench.seeds import read_root
+
+_PIPE_COLUMNS = 200
 
 app = typer.Typer(help=__doc__, no_args_is_help=True)
 
@@ -139,8 +142,10 @@ def _print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(*columns)
+    table = Table()
+    for column in columns:
+        table.add_column(column, overflow="fold")
     for row in rows:
         # Text, because names are data: square brackets in them are no markup.
         table.add_row(*(Text("–" if cell is None else str(cell)) for cell in row))
-    Console().print(table)
+    Console(width=None if sys.stdout.isatty() else _PIPE_COLUMNS).print(table)

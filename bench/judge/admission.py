@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError
 
 from bench.config import JudgeConfig
 from bench.errors import TaskError, UsageError
@@ -135,9 +136,14 @@ def parse(body: bytes) -> GradeRequest:
         kind = {list: "a list", str: "a text", type(None): "null"}.get(type(found), "a single value")
         raise Refused(400, "not_an_object", f"the body is {kind}; send one JSON object")
     try:
-        return GradeRequest.model_validate(found)
+        request = GradeRequest.model_validate(found)
+        request.model_dump_json()
     except ValidationError as error:
         raise Refused(400, "bad_request", _first_fault(error)) from error
+    except PydanticSerializationError as error:
+        # JSON can name half a surrogate pair, which no text has and nothing after this could encode.
+        raise Refused(400, "bad_request", "a text holds half a surrogate pair; send whole characters") from error
+    return request
 
 
 def _first_fault(error: ValidationError) -> str:

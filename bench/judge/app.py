@@ -21,11 +21,6 @@ from bench.seeds import read_root
 
 log = structlog.get_logger()
 
-LOOPBACK = "127.0.0.1"
-# After SIGTERM: how long grades in flight may take, and how long their answers may take to leave.
-DRAIN_S = 300.0
-FINISH_S = 10
-
 
 def run_judge(config_path: Path, worker_argv: Sequence[str] | None = None) -> int:
     """Serve until SIGTERM; the exit code. The process ends with the router that started it."""
@@ -47,13 +42,15 @@ async def _serve(config: JudgeConfig, worker_argv: Sequence[str]) -> int:
         scheduler = Scheduler(worker_argv, config.log_dir / f"worker-{config.rank}.log", config.queue_limit)
         metrics = Metrics(lambda: scheduler.depth)
         service = GradeService(config, secret, shard, scheduler, metrics.graded)
-        server = serving.server(create_app(service, metrics, secret), FINISH_S)
-        listener = serving.listen(LOOPBACK, config.judge_port)
+        server = serving.server(create_app(service, metrics, secret), serving.FINISH_S)
+        listener = serving.listen(serving.LOOPBACK, config.judge_port)
+        # It ends only by a fault of its own, and the judge with it: the supervisor starts a fresh one.
         measuring = asyncio.create_task(scheduler.run())
         answering = asyncio.create_task(server.serve(sockets=[listener]))
         leaving = asyncio.create_task(asked.wait())
         await asyncio.wait({measuring, answering, leaving}, return_when=asyncio.FIRST_COMPLETED)
-        await service.drain(DRAIN_S)
+        if not measuring.done():
+            await service.drain(serving.DRAIN_S)
         server.should_exit = True
         await answering
         return await _end(measuring)

@@ -1,25 +1,12 @@
 """What every request to the judge passes first: a request id, a count, and a short way to `/health`."""
 
-import re
-import uuid
 from collections.abc import Callable, Iterable
 
 import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bench.judge.metrics import Metrics
-from bench.judge.schemas import HEADER_REQUEST_ID
-
-ID_HEADER = HEADER_REQUEST_ID.lower().encode()
-_ID = re.compile(rb"[\w.-]{1,128}")
-
-
-def request_id_of(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """The id that the request brings, or a new one where it brings none that a log line can carry."""
-    for name, value in headers:
-        if name == ID_HEADER and _ID.fullmatch(value):
-            return value
-    return uuid.uuid4().hex.encode()
+from bench.judge.requestid import ID_HEADER, request_id_of
 
 
 class Gateway:

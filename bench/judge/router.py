@@ -9,6 +9,7 @@ import socket
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import structlog
 from starlette.types import Receive, Scope, Send
@@ -16,10 +17,10 @@ from starlette.types import Receive, Scope, Send
 from bench.config import JudgeConfig
 from bench.errors import ConfigError
 from bench.judge import serving
-from bench.judge.app import DRAIN_S, FINISH_S, LOOPBACK
-from bench.judge.gateway import ID_HEADER, request_id_of
 from bench.judge.logs import log_to
 from bench.judge.refusal import Refused, error_body, too_large
+from bench.judge.requestid import ID_HEADER, request_id_of
+from bench.judge.serving import DRAIN_S, FINISH_S, LOOPBACK
 from bench.judge.supervisor import JudgeState, RestartPolicy, Supervisor
 from bench.judge.upstream import Headers, Reply, Upstream, UpstreamLost
 
@@ -36,6 +37,11 @@ _OF_CONNECTION = frozenset(
         *(b"upgrade", b"content-length", b"expect", ID_HEADER),
     }
 )
+
+# A request that names neither has no body.
+_LENGTHS = frozenset({b"content-length", b"transfer-encoding"})
+# Most answers come sooner, and whether the client has left is then not worth asking.
+PROMPT_S = 0.05
 
 
 class ClientGone(Exception):
@@ -64,7 +70,10 @@ class Router:
 
     async def _body(self, headers: Headers, receive: Receive) -> bytes:
         """The request's body, whole; raises Refused as soon as it is too large or stalls."""
-        declared = next((value for name, value in headers if name == b"content-length"), b"0")
+        lengths = {name: value for name, value in headers if name in _LENGTHS}
+        if not lengths:
+            return b""
+        declared = lengths.get(b"content-length", b"0")
         if int(declared) > self._max_body_bytes:
             raise too_large(self._max_body_bytes)
         chunks: list[bytes] = []
@@ -74,7 +83,7 @@ class Router:
                 async with asyncio.timeout(self._stall_s):
                     message = await receive()
             except TimeoutError:
-                why = f"{size} of {declared.decode()} bytes came, and no more; send what Content-Length says"
+                why = f"after {size} bytes of the body no more came; send what Content-Length says"
                 raise Refused(400, "incomplete_body", why) from None
             if message["type"] == "http.disconnect":
                 raise ClientGone
@@ -93,17 +102,15 @@ class Router:
         headers = [pair for pair in scope["headers"] if pair[0] not in _OF_CONNECTION]
         headers.append((ID_HEADER, request_id))
         asking = asyncio.ensure_future(self._upstream.request(scope["method"], target, headers, body))
-        leaving = asyncio.ensure_future(_client_gone(receive))
         try:
-            await asyncio.wait({asking, leaving}, return_when=asyncio.FIRST_COMPLETED)
-            if not asking.done():
-                raise ClientGone
+            prompt, _ = await asyncio.wait({asking}, timeout=PROMPT_S)
+            if not prompt:
+                await _first(asking, receive)
             return asking.result()
         except UpstreamLost as error:
             log.warning("upstream_lost", why=str(error), request_id=request_id.decode())
             raise self._unavailable() from error
         finally:
-            leaving.cancel()
             asking.cancel()
 
     def _unavailable(self) -> Refused:
@@ -114,10 +121,20 @@ class Router:
         return Refused(502, "judge_restarting", message)
 
 
-async def _client_gone(receive: Receive) -> Reply | None:
+async def _first(asking: "asyncio.Future[Reply]", receive: Receive) -> None:
+    """Wait for the answer; raises ClientGone when the client leaves before it."""
+    leaving: asyncio.Future[Any] = asyncio.ensure_future(_client_gone(receive))
+    try:
+        await asyncio.wait({asking, leaving}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        leaving.cancel()
+    if not asking.done():
+        raise ClientGone
+
+
+async def _client_gone(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
-    return None
 
 
 def _error(error: Refused, request_id: bytes) -> Reply:

@@ -10,12 +10,37 @@ from typing import Any
 
 import uvicorn
 import uvloop
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from bench.errors import EnvironmentFault
+from bench.judge.refusal import error_body
+from bench.judge.requestid import ID_HEADER, request_id_of
 
+LOOPBACK = "127.0.0.1"
+# After SIGTERM: how long grades in flight may take, and how long their answers may take to leave.
+DRAIN_S = 300.0
+FINISH_S = 10
 # A client that is idle for longer asks on a new connection.
 KEEP_ALIVE_S = 600
 BACKLOG = 1024
+
+
+class Protocol(HttpToolsProtocol):
+    """uvicorn's HTTP protocol; what is no HTTP gets the error shape of every other answer."""
+
+    def send_400_response(self, msg: str) -> None:
+        request_id = request_id_of(())
+        why = f"{msg} Content-Length must be the body's length in bytes; send one HTTP/1.1 request at a time"
+        body = error_body("bad_http", why, request_id.decode())
+        lines = [
+            b"HTTP/1.1 400 Bad Request",
+            b"content-type: application/json",
+            b"content-length: %d" % len(body),
+            b"%s: %s" % (ID_HEADER, request_id),
+            b"connection: close",
+        ]
+        self.transport.write(b"\r\n".join(lines) + b"\r\n\r\n" + body)
+        self.transport.close()
 
 
 class Server(uvicorn.Server):
@@ -31,7 +56,7 @@ def server(app: Callable[..., Any], finish_s: int) -> Server:
     return Server(
         uvicorn.Config(
             app,
-            http="httptools",
+            http=Protocol,
             ws="none",
             lifespan="off",
             access_log=False,

@@ -24,11 +24,14 @@ def _rank_sum_counts(n: int, m: int) -> tuple[int, ...]:
 
 
 def mann_whitney_less(x: Times, y: Times) -> float:
-    """Exact one-sided p-value for "x tends to be smaller than y"; a tie counts as half a win for each side."""
-    wins = sum((a > b) + 0.5 * (a == b) for a in x for b in y)
+    """Exact one-sided p-value for "x tends to be smaller than y"; a tie counts against it.
+
+    Half a loss a tie would be the usual convention, but its p-value can be below the true one (of five 1s and five
+    2s, 26 of 252 deals would be credited at 0.1); a whole one keeps the test valid however many ties there are.
+    """
+    losses = sum(a >= b for a in x for b in y)
     counts = _rank_sum_counts(len(x), len(y))
-    # Rounding U up keeps the test conservative when ties make it a half-integer.
-    return sum(counts[: math.ceil(wins) + 1]) / sum(counts)
+    return sum(counts[: losses + 1]) / sum(counts)
 
 
 @dataclass(frozen=True)

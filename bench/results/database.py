@@ -125,7 +125,7 @@ def identify(connection: Connection, path: Path) -> Identity | None:
                 f"{path}: its schema is version {version}, this Kernelcourt reads version {SCHEMA_VERSION};"
                 " use the Kernelcourt that wrote it"
             )
-        meta = dict(connection.execute(select(Meta.key, Meta.value)).tuples().all())
+        meta = dict(connection.execute(select(Meta.key, Meta.value)).all())
     return _identity(meta, path)
 
 

@@ -138,8 +138,8 @@ def counts(db: Connection) -> Counts:
         episodes=sum(known.values()),
         unrecorded_episodes=sum(known.values()) - sum(recorded.values()),
         grades=db.execute(select(func.count()).select_from(Grade)).scalar_one(),
-        by_kind=dict(db.execute(select(Grade.kind, func.count()).group_by(Grade.kind)).tuples().all()),
-        by_outcome=dict(db.execute(select(Grade.outcome, func.count()).group_by(Grade.outcome)).tuples().all()),
+        by_kind=dict(db.execute(select(Grade.kind, func.count()).group_by(Grade.kind)).all()),
+        by_outcome=dict(db.execute(select(Grade.outcome, func.count()).group_by(Grade.outcome)).all()),
     )
 
 
@@ -149,7 +149,7 @@ def _episodes(db: Connection) -> tuple[dict[str, int], dict[str, int]]:
     every = select(Episode.setup, Episode.job_id, Episode.label).union(with_grade).subquery()
     recorded = select(Episode.setup, func.count()).where(Episode.end.is_not(None)).group_by(Episode.setup)
     known = select(every.c.setup, func.count()).group_by(every.c.setup)
-    return dict(db.execute(recorded).tuples().all()), dict(db.execute(known).tuples().all())
+    return dict(db.execute(recorded).all()), dict(db.execute(known).all())
 
 
 def by_setup(db: Connection) -> list[SetupCounts]:

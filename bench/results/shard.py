@@ -15,7 +15,7 @@ from sqlalchemy.dialects.sqlite import insert
 from bench.errors import ShardError
 from bench.judge.schemas import ANSWER_KINDS, Kind, Outcome, SetupRecord
 from bench.records import GradeReport
-from bench.results.database import Identity, Mode, WriterLock, engine, identify, naming
+from bench.results.database import BUSY_TIMEOUT_S, Identity, Mode, WriterLock, engine, identify, naming
 from bench.results.models import (
     DatabaseKind,
     Grade,
@@ -30,6 +30,7 @@ from bench.results.models import (
     table_of,
 )
 from bench.results.rows import GradeOrigin, cell_rows, grade_row, grade_source_rows, source_rows
+from bench.results.union import contradiction
 
 # The rollback journal is the only one that works on network file systems (WAL needs memory shared by all
 # readers). Its deletion is what commits; EXTRA also syncs the folder after it, without which a power cut
@@ -170,7 +171,7 @@ class Shard(ShardReader):
         _make_folder(path)
         with contextlib.ExitStack() as undo:
             undo.callback(lock.release)
-            lock.acquire(_SHARED_WAIT_S if shared else 0.0)
+            lock.acquire(BUSY_TIMEOUT_S if shared else 0.0)
             opened = _writer(path)
             undo.callback(opened.dispose)
             with naming(path), opened.begin() as connection:
@@ -225,9 +226,6 @@ class Shard(ShardReader):
                 f"{self.path}: a grade names setup '{setup}', which this job does not serve;"
                 f" it serves {', '.join(sorted(known)) or 'none'}"
             )
-
-
-_SHARED_WAIT_S = 30.0
 
 
 def read_only(path: Path) -> ShardReader:
@@ -294,10 +292,5 @@ def _add_setup(connection: Connection, path: Path, setup: SetupRecord) -> None:
     stored = connection.execute(select(table_of(Setup)).where(Setup.setup == setup.setup)).mappings().one_or_none()
     if stored is None:
         connection.execute(insert(Setup), row)
-        return
-    different = [f"{key} {stored[key]!r} and {value!r}" for key, value in row.items() if stored[key] != value]
-    if different:
-        raise ShardError(
-            f"{path}: setup '{setup.setup}' is there with another definition ({'; '.join(different)});"
-            " rename one of the two"
-        )
+    elif dict(stored) != row:
+        raise contradiction(path, table_of(Setup), dict(stored), row)

@@ -36,7 +36,7 @@ def demo(
     chosen = {"SANDBOX_ALLOW": allow_sandbox, **({"PRESET": preset} if preset else {})}
     envs = render_study(study, render_to or checkout() / "experiments", chosen)
     done = run_here(envs, {}, run_root, as_json)
-    if not as_json:
+    if not as_json and done.layout.report.exists():
         _next(done.layout.results, done.layout.report)
     raise typer.Exit(done.summary.ending.exit_code)
 

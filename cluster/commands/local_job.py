@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -38,7 +39,7 @@ def run_here(envs: Sequence[Path], overrides: Mapping[str, str], run_root: Path 
     wave = read_wave(envs, overrides)
     settings = wave.settings
     root = (run_root or checkout() / settings.run_root).resolve()
-    console = Console(stderr=as_json)
+    console = console_for(as_json)
     launcher = LocalLauncher(settings.nodes, settings.job_wall_seconds)
     layout = RunLayout(root / local_job_id(datetime.now(UTC)))
     with view_for(console) as view:
@@ -48,6 +49,12 @@ def run_here(envs: Sequence[Path], overrides: Mapping[str, str], run_root: Path 
     else:
         _print(console, layout, summary)
     return Done(layout, summary)
+
+
+def console_for(as_json: bool) -> Console:
+    """Where people read: standard error beside JSON. A file or a pipe has no width of its own; tables need 100."""
+    console = Console(stderr=as_json)
+    return console if console.is_terminal else Console(stderr=as_json, width=100)
 
 
 def local_job_id(now: datetime) -> str:
@@ -60,13 +67,17 @@ def _print(console: Console, layout: RunLayout, summary: Summary) -> None:
         with opened([layout.results]) as database:
             console.print(results_table(table(database)))
     for line in account_lines(summary):
-        console.print(Text(line))
+        console.print(Text(line), soft_wrap=True)
     console.print(Text(f"run directory: {layout.root}"), soft_wrap=True)
 
 
 def results_table(rows: Sequence[TableRow]) -> Table:
     """The grades that count, one row a (kernel, setup)."""
-    shown = Table("kernel", "setup", "outcome", "speedup", "90 % interval", "faster", "grades", "seconds")
+    shown = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    for name in ("kernel", "setup", "outcome"):
+        shown.add_column(name, no_wrap=True)
+    for name in ("speedup", "90 % interval", "faster", "grades", "seconds"):
+        shown.add_column(name, no_wrap=True, justify="right")
     for row in rows:
         shown.add_row(*map(Text, cells(row)))
     return shown
@@ -83,7 +94,7 @@ def cells(row: TableRow) -> tuple[str, ...]:
         row.assignment.setup,
         verdict.outcome,
         "-" if verdict.score is None else f"{verdict.score:.2f}x",
-        "-" if verdict.interval is None else "{:.2f} .. {:.2f}".format(*verdict.interval),
+        "-" if verdict.interval is None else "{:.2f}..{:.2f}".format(*verdict.interval),
         "-" if verdict.faster is None else "yes" if verdict.faster else "no",
         str(row.grades),
         seconds,

@@ -140,14 +140,23 @@ class RunLayout:
 
 def write_private(path: Path, text: str) -> None:
     """Write a text whole or not at all, readable by the owner alone."""
+    _write(path, text, 0o600)
+
+
+def write_public(path: Path, text: str) -> None:
+    """Write a text whole or not at all, readable by everybody who may enter its folder."""
+    _write(path, text, 0o644)
+
+
+def _write(path: Path, text: str, mode: int) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.partial")
     partial.unlink(missing_ok=True)
-    partial.touch(mode=0o600)
+    partial.touch(mode=mode)
     partial.write_text(text, encoding="utf-8")
     partial.replace(path)
 
 
 def write_json(path: Path, value: object) -> None:
-    """Write a JSON document, whole or not at all."""
-    write_private(path, json.dumps(value, indent=2, allow_nan=False) + "\n")
+    """Write a JSON document for everybody, whole or not at all; a NaN is a ValueError."""
+    write_public(path, json.dumps(value, indent=2, allow_nan=False) + "\n")

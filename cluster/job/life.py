@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from bench.errors import KernelcourtError
+from bench.errors import ConfigError, KernelcourtError
 from cluster.job.allocation import Plan, plan_job, ports_needed
 from cluster.job.collect import collect
 from cluster.job.drain import drain
@@ -31,7 +31,7 @@ from cluster.job.supervise import (
 from cluster.study.settings import JobSettings
 from cluster.study.wave import Wave
 
-READY_PAUSE_S = 0.2
+READY_PAUSE_S = 0.25
 WATCH_PAUSE_S = 0.5
 
 
@@ -95,10 +95,16 @@ def run_job(wave: Wave, run_dir: Path, launcher: Launcher, view: View) -> Summar
 
 
 def make_plan(settings: JobSettings, launcher: Launcher) -> Plan:
-    """Deal the launcher's hosts to the roles; raises ConfigError where they do not fit."""
+    """Deal the launcher's hosts to the roles; raises ConfigError where they do not fit or cannot be served."""
     hosts = launcher.hosts
     port = settings.judge_port or launcher.first_port(ports_needed(hosts, settings))
-    return plan_job(hosts, settings, port)
+    plan = plan_job(hosts, settings, port)
+    if plan.inference:
+        raise ConfigError(
+            f"INFERENCE_NODES={len(plan.inference)}: no engine that serves a model can be started yet; "
+            "set INFERENCE_NODES=0 and a HARNESS that needs no model (scripted)"
+        )
+    return plan
 
 
 def _live(job: Job, interrupts: Interrupts) -> Lived:

@@ -73,7 +73,10 @@ def agent_config(layout: RunLayout, wave: Wave, plan: Plan, node: int) -> AgentC
 
 
 def judge_step(layout: RunLayout, slot: JudgeSlot) -> Step:
-    """Router, judge and measuring process of one rank; the measuring process pins itself to its own cores."""
+    """Router, judge and measuring process of one rank.
+
+    It is not pinned: the measuring process plans its cores from those that it inherits.
+    """
     argv = _kcourt("serve", "--config", str(layout.judge_config(slot.rank)))
     return Step(
         f"judge-{slot.rank}",
@@ -81,8 +84,7 @@ def judge_step(layout: RunLayout, slot: JudgeSlot) -> Step:
         argv,
         slot.host,
         layout.judge_log(slot.rank),
-        core_plan(slot).others,
-        child_logs=(layout.router_log(slot.rank), layout.upstream_log(slot.rank)),
+        child_logs=(layout.upstream_log(slot.rank),),
     )
 
 

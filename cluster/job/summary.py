@@ -15,7 +15,7 @@ from bench.reports.html import job_report
 from bench.results.models import Grade
 from bench.results.queries import Assignment, Verdict, counts, opened, verdicts
 from cluster.job.collect import launched, read_episode
-from cluster.job.layout import RunLayout, write_json, write_private
+from cluster.job.layout import RunLayout, write_json, write_public
 from cluster.job.supervise import EXIT_CODES, Cause, end_records
 from cluster.study.problems import read_problems
 
@@ -140,7 +140,7 @@ def conclude(layout: RunLayout, ending: Ending) -> Summary:
     summary = Summary(layout.job_id, ending, items, found.grades, found.ranks, end_records(layout))
     write_json(layout.summary, summary.document())
     if merged:
-        write_private(layout.report, job_report(layout.results, summary.document()))
+        write_public(layout.report, job_report(layout.results, summary.document()))
     return summary
 
 

@@ -144,6 +144,8 @@ def never_ready(steps: Sequence[Running], healths: Sequence[RankHealth], waited_
     for health in healths:
         if health.state is not RankState.READY:
             lines.append(f"rank {health.rank} ({health.state}): {health.reason}")
+        # An unfit judge has said why; of one that is silent or gone, only its logs speak.
+        if health.state in (RankState.STARTING, RankState.LOST):
             logs = steps[health.rank].step.logs
             lines += [f"last lines of {log}:\n{log_tail(log)}" for log in logs if log.exists()]
     return Verdict(Cause.NEVER_READY, "\n".join(lines))

@@ -90,9 +90,7 @@ def fill(path: Path, rank: int, grades: int) -> None:
     with opened.begin() as connection:
         connection.execute(insert(Source), list(texts.values()))
         connection.execute(insert(Grade), [grade_row(identity, origin, report) for origin, report in made])
-        connection.execute(
-            insert(GradeSource), [row for _, report in made for row in grade_source_rows(report)]
-        )
+        connection.execute(insert(GradeSource), [row for _, report in made for row in grade_source_rows(report)])
         connection.execute(insert(GradeCell), [row for _, report in made for row in cell_rows(report)])
     opened.dispose()
 

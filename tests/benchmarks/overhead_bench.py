@@ -25,7 +25,7 @@ def measure() -> list[dict[str, Any]]:
     source = find_task("axpy").baselines[0].read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder:
         port = free_port()
-        argv = [sys.executable, "-m", "bench.cli", "serve", "--port", str(port)]
+        argv = [str(Path(sys.executable).with_name("kcourt")), "serve", "--port", str(port)]
         argv += ["--allow-sandbox", "limits", "--preset", "S"]
         judge = subprocess.Popen(argv, cwd=folder, stdout=subprocess.DEVNULL)
         try:

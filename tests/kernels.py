@@ -1,0 +1,111 @@
+"""Submissions, small corpora and orders for tests that grade."""
+
+import json
+import shutil
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from bench import seeds
+from bench.court import Court, open_court
+from bench.grade import grade
+from bench.judge.schemas import Kind, Language, Preset
+from bench.records import GradeOrder, GradeReport
+from bench.task import tasks_root
+
+AXPY = "void axpy(const float *x, const float *y, float *out, int64_t n, float a)"
+LOOP = "for (int64_t i = 0; i < n; i++) out[i] = a * x[i] + y[i];"
+INCLUDES = "".join(
+    f"#include <{header}.h>\n"
+    for header in ("math", "pthread", "stdint", "stdio", "stdlib", "string", "sys/wait", "unistd")
+)
+
+
+def axpy_c(body: str, before: str = "") -> str:
+    """C source of an axpy with the given body."""
+    return f"#define _GNU_SOURCE\n{INCLUDES}{before}\n{AXPY} {{ {body} }}\n"
+
+
+def axpy_py(body: str, before: str = "") -> str:
+    """Python source of an axpy whose body is one line."""
+    return f"import numpy\n{before}\ndef axpy(x, y, out, n, a):\n    {body}\n"
+
+
+HONEST_C = axpy_c(LOOP)
+HONEST_CPP = (
+    "#include <algorithm>\n#include <cstdint>\n"
+    f'extern "C" {AXPY} {{ std::transform(x, x + n, y, out, [a](float u, float v) {{ return a * u + v; }}); }}\n'
+)
+HONEST_PYTHON = axpy_py("numpy.add(a * x, y, out=out)")
+
+
+@cache
+def court() -> Court:
+    """The court of this test process."""
+    return open_court("limits")
+
+
+def order(source: str | None, language: Language = Language.C, **changes: Any) -> GradeOrder:
+    """An order for axpy at S as a preview, unless `changes` say otherwise."""
+    fields: dict[str, Any] = {
+        "grade_id": "test",
+        "kind": Kind.CALIBRATION,
+        "kernel": "axpy",
+        "language": language,
+        "source": source,
+        "preset": Preset.S,
+        "protocol": "mw2x5",
+        "seed": seeds.new_root().hex(),
+        "disclose": True,
+    }
+    return GradeOrder(**fields | changes)
+
+
+def graded(source: str | None, language: Language = Language.C, **changes: Any) -> GradeReport:
+    """A grade made in this process."""
+    return grade(order(source, language, **changes), court())
+
+
+# A kernel in few lines: out[i] = 2 x[i], with everything that validation wants of it.
+TWICE: dict[str, Any] = {
+    "name": "twice",
+    "suite": "small",
+    "summary": "Twice a vector.",
+    "arguments": {
+        "x": {"role": "input", "dtype": "float32", "shape": ["n"], "values": ["uniform", "wide"]},
+        "out": {"role": "output", "dtype": "float32", "shape": ["n"]},
+        "n": {"role": "size"},
+    },
+    "sizes": {"S": {"n": 2000}, "M": {"n": 4000}, "L": {"n": 8000}, "XL": {"n": 16000}},
+    "edge": {"n": [1, 7]},
+    "traffic": "8 * n",
+    "flops": "n",
+    "languages": ["c", "cpp", "python"],
+    "tags": ["tiny"],
+}
+TWICE_C = "#include <stdint.h>\nvoid twice(const float *x, float *out, int64_t n) {{ {} }}\n"
+TWICE_FILES = {
+    "reference.py": "def twice(x, out, n):\n    out[...] = 2 * x\n",
+    "baseline.c": (
+        "#include <stdint.h>\n#ifndef real\n#define real float\n#endif\n"
+        "void twice(const real *x, real *out, int64_t n) { for (int64_t i = 0; i < n; i++) out[i] = 2 * x[i]; }\n"
+    ),
+    "controls/honest_sum.c": TWICE_C.format("for (int64_t i = 0; i < n; i++) out[i] = x[i] + x[i];"),
+    "controls/honest_back.c": TWICE_C.format("while (n-- > 0) out[n] = 2 * x[n];"),
+    "controls/wrong_tail.c": TWICE_C.format("for (int64_t i = 0; i < n / 4 * 4; i++) out[i] = 2 * x[i];"),
+}
+
+
+def write_kernel(root: Path, manifest: dict[str, Any] = TWICE, files: dict[str, str] = TWICE_FILES) -> Path:
+    """Put a kernel under `root/<suite>/<name>` and return its folder; JSON is YAML."""
+    folder = root / str(manifest["suite"]) / str(manifest["name"])
+    for name, text in {"task.yaml": json.dumps(manifest, indent=1), **files}.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+def copy_kernel(root: Path, name: str) -> Path:
+    """A copy of a shipped kernel under `root`, to be spoilt."""
+    (folder,) = tasks_root().glob(f"*/{name}")
+    return Path(shutil.copytree(folder, root / folder.parent.name / name))

@@ -1,0 +1,103 @@
+"""The shipped kernels: they load, have the fixed signatures, ordered presets, controls, and tags that exist."""
+
+import pytest
+
+from bench import abi
+from bench.judge.schemas import Language, Preset
+from bench.mutants import KINDS
+from bench.task import Task, load_task, read_tag, select, tasks_root
+
+ROOT = tasks_root()
+FOLDERS = sorted(path.parent for path in ROOT.glob("*/*/task.yaml"))
+SIGNATURES = {
+    "axpy": "void axpy(const float *x, const float *y, float *out, int64_t n, float a);",
+    "softmax_rows": "void softmax_rows(const float *x, float *out, int64_t rows, int64_t cols);",
+    "sgemm": "void sgemm(const float *A, const float *B, float *C, int64_t m, int64_t n, int64_t k);",
+}
+FIRST = {
+    *("axpy", "softmax_rows", "sgemm", "jacobi2d", "spmv_csr", "prefix_sum", "histogram", "argmax_rows"),
+    *("rmsnorm", "gelu", "nbody", "floyd_warshall"),
+}
+
+
+@pytest.fixture(params=FOLDERS, ids=lambda folder: str(folder.name))
+def task(request: pytest.FixtureRequest) -> Task:
+    return load_task(request.param)
+
+
+def test_the_corpus_has_the_first_kernels() -> None:
+    assert {folder.name for folder in FOLDERS} >= FIRST
+    assert [task.name for task in select("all")] == sorted(folder.name for folder in FOLDERS)
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_a_fixed_signature(name: str) -> None:
+    assert abi.declaration(select(name)[0], Language.C) == SIGNATURES[name]
+
+
+def test_a_kernel_lies_in_its_suite(task: Task) -> None:
+    assert task.manifest.suite == task.folder.parent.name
+
+
+def test_presets_grow(task: Task) -> None:
+    work = [task.manifest.traffic(task.size(preset)) for preset in Preset]
+    assert work == sorted(work)
+    assert len(set(work)) == len(work)
+    for name in task.size(Preset.S):
+        values = [task.size(preset)[name] for preset in Preset]
+        assert values == sorted(values)
+
+
+def test_small_sizes_meet_every_residue(task: Task) -> None:
+    assert min(task.size(Preset.S).values()) >= 16
+
+
+def test_edges_hold_one_and_tails(task: Task) -> None:
+    assert task.manifest.edge
+    for values in task.manifest.edge.values():
+        assert {1, 2, 3} <= set(values)
+
+
+def test_controls_of_different_styles(task: Task) -> None:
+    honest = task.controls("honest")
+    assert len(honest) >= 2
+    assert len({path.read_bytes() for path in honest}) == len(honest)
+    assert task.controls("wrong")
+
+
+def test_most_kernels_have_a_faster_solution_in_c() -> None:
+    fast = [folder.name for folder in FOLDERS if [*folder.glob("controls/fast_*.c")]]
+    assert len(fast) >= 10
+
+
+def test_all_first_languages(task: Task) -> None:
+    assert {Language.C, Language.CPP, Language.PYTHON} <= set(task.manifest.languages)
+
+
+def test_exemptions_name_kinds_of_mutants_and_say_why(task: Task) -> None:
+    assert set(task.manifest.mutants) <= set(KINDS)
+    assert all(reason.strip() for reason in task.manifest.mutants.values())
+
+
+def test_controls_are_of_three_kinds(task: Task) -> None:
+    known = {path for kind in ("honest", "fast", "wrong") for path in task.controls(kind)}
+    suffixes = {language.suffix for language in task.manifest.languages}
+    found = {path for path in (task.folder / "controls").iterdir() if path.suffix in suffixes}
+    assert found == known
+
+
+@pytest.mark.parametrize("tag", sorted(ROOT.glob("tags/*.txt")), ids=lambda path: str(path.stem))
+def test_a_tag_names_kernels_that_exist(tag: object) -> None:
+    names = read_tag(tag)  # type: ignore[arg-type]
+    assert names
+    assert set(names) <= {folder.name for folder in FOLDERS}
+    assert len(set(names)) == len(names)
+
+
+def test_a_manifests_tags_are_tags_that_list_it(task: Task) -> None:
+    for tag in task.manifest.tags:
+        assert task.name in read_tag(ROOT / "tags" / f"{tag}.txt")
+
+
+def test_the_demo_has_a_tag() -> None:
+    assert {task.name for task in select("demo")} >= FIRST

@@ -1,0 +1,230 @@
+"""Manifests, selectors and tags: every mistake is named with file, line and field; hashes follow what defines a grade."""
+
+import copy
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kernels import TWICE, TWICE_FILES, write_kernel
+
+from bench.errors import TaskError, UsageError
+from bench.judge.schemas import Language, Preset
+from bench.task import Role, find_task, load_task, read_tag, select
+
+Change = Callable[[dict[str, Any]], object]
+
+
+def changed(change: Change) -> dict[str, Any]:
+    manifest = copy.deepcopy(TWICE)
+    change(manifest)
+    return manifest
+
+
+def argument(name: str, **fields: Any) -> Change:
+    return lambda manifest: manifest["arguments"].setdefault(name, {}).update(fields)
+
+
+def top(**fields: Any) -> Change:
+    return lambda manifest: manifest.update(fields)
+
+
+def many_arguments(manifest: dict[str, Any]) -> None:
+    manifest["arguments"] |= {f"a{i}": {"role": "scalar", "dtype": "float32", "values": ["few"]} for i in range(30)}
+
+
+MISTAKES: dict[str, tuple[Change, str, str]] = {
+    # mistake: (what is changed, the field that the message names, what it says)
+    "unknown key": (top(colour="red"), "colour", "unknown key; known keys are name, suite, summary"),
+    "unknown argument key": (argument("x", stride=2), "arguments.x.stride", "unknown key; known keys are role, dtype"),
+    "wrong role": (argument("x", role="inputs"), "arguments.x.role", "'input', 'output', 'inout', 'index', 'size'"),
+    "no role": (lambda m: m["arguments"]["x"].pop("role"), "arguments.x.role", "Field required"),
+    "no outputs": (lambda m: m["arguments"].pop("out"), "manifest", "at least one output or inout"),
+    "missing preset": (lambda m: m["sizes"].pop("XL"), "manifest", "'sizes' lacks the presets XL"),
+    "unknown preset": (lambda m: m["sizes"].update(XS={"n": 1}), "sizes.XS", "'S', 'M', 'L' or 'XL'"),
+    "size of zero": (lambda m: m["sizes"]["S"].update(n=0), "sizes.S.n", "greater than or equal to 1"),
+    "size as text": (lambda m: m["sizes"]["S"].update(n="many"), "sizes.S.n", "valid integer"),
+    "preset without a size": (lambda m: m["sizes"].update(S={"m": 4}), "manifest", "sizes.S names ['m'], the size"),
+    "unknown size in edge": (top(edge={"m": [1]}), "manifest", "'edge' names ['m'], the size arguments are ['n']"),
+    "unknown size in shape": (argument("x", shape=["m"]), "manifest", "shape of 'x' uses ['m'], the size"),
+    "unknown size in traffic": (top(traffic="8 * m"), "manifest", "traffic uses ['m'], the size arguments"),
+    "unknown size in reduction": (top(reduction="log2(m)"), "manifest", "reduction uses ['m']"),
+    "call in flops": (top(flops="exec('1')"), "flops", "may use only numbers, size names"),
+    "boolean flops": (top(flops=True), "flops", "an expression is a number or text"),
+    "unfinished shape": (argument("out", shape=["2 *"]), "arguments.out.shape.0", "is not an expression"),
+    "empty array": (argument("out", shape=["n - 1"]), "manifest", "shape of 'out' is 0 at {'n': 1}"),
+    "division by zero": (top(reduction="n / (n - 1)"), "manifest", "reduction has no value at {'n': 1}"),
+    "float family on integers": (argument("x", dtype="int32"), "arguments.x", "'uniform' do not fit dtype int32"),
+    "integer family on floats": (argument("x", values=["below"]), "arguments.x", "'below' do not fit dtype float32"),
+    "unknown family": (argument("x", values=["gauss"]), "arguments.x.values.0", "'uniform', 'positive'"),
+    "bound on floats": (argument("x", bound="n"), "arguments.x", "'bound' goes with the integer families"),
+    "below without bound": (argument("x", dtype="int32", values=["below"]), "arguments.x", "'bound' goes with"),
+    "input without values": (argument("x", values=[]), "arguments.x", "list their value families"),
+    "output with values": (argument("out", values=["few"]), "arguments.out", "outputs and sizes do not"),
+    "array without shape": (argument("x", shape=[]), "arguments.x", "arrays have a shape"),
+    "scalar with shape": (argument("x", role="scalar"), "arguments.x", "scalars have none"),
+    "array without dtype": (lambda m: m["arguments"]["x"].pop("dtype"), "arguments.x", "needs a dtype"),
+    "unknown dtype": (argument("x", dtype="float16"), "arguments.x.dtype", "'float32', 'float64', 'int32' or 'int64'"),
+    "size with a dtype": (argument("n", dtype="int64"), "arguments.n", "a size has no dtype, shape or values"),
+    "argument name": (argument("x-y", role="size"), "arguments.x-y", "should match pattern"),
+    "too many arguments": (many_arguments, "arguments", "at most 32 items"),
+    "unknown language": (top(languages=["c", "cobol"]), "languages.1", "'c', 'cpp' or 'python'"),
+    "no baseline": (top(baselines=[]), "baselines", "at least 1 item"),
+    "tolerance": (top(tolerance=0), "tolerance", "greater than 0"),
+    "kernel name": (top(name="Twice!"), "name", "should match pattern"),
+    "another kernel's name": (top(name="thrice"), "name", "'thrice' must be the folder's name, 'twice'"),
+    "no summary": (lambda m: m.pop("summary"), "summary", "Field required"),
+}
+
+
+def place(node: Any, field: str) -> str:
+    """What stands on the line of a field, or of the innermost part of it that the manifest has."""
+    text = "{"
+    for part in field.split("."):
+        if isinstance(node, dict) and part in node:
+            text, node = json.dumps(part), node[part]
+        elif isinstance(node, list):
+            node = node[int(part)]
+            text = json.dumps(node)
+    return text
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_named_with_file_line_and_field(tmp_path: Path, mistake: str) -> None:
+    change, field, says = MISTAKES[mistake]
+    folder = write_kernel(tmp_path)
+    text = json.dumps(changed(change), indent=1)
+    (folder / "task.yaml").write_text(text)
+    with pytest.raises(TaskError) as raised:
+        load_task(folder)
+    found = re.match(rf"{re.escape(str(folder))}/task\.yaml:(\d+): ([^ ]+): (.*)", str(raised.value))
+    assert found, str(raised.value)
+    assert found[2].startswith(field)
+    assert says in found[3]
+    assert place(json.loads(text), field) in text.splitlines()[int(found[1]) - 1]
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"name: [twice\nsuite: small\n", r"task\.yaml:2: not valid YAML: "),
+        (b"name: twice\n\tsuite: small\n", r"task\.yaml:2: not valid YAML: .*\\t"),
+        (b"", r"task\.yaml:1: manifest: .*valid dictionary"),
+        (b"- a\n- b\n", r"task\.yaml:1: manifest: "),
+        (b"name: \xff\n", r"task\.yaml: is not UTF-8 text \(byte 6\)"),
+        (b"name: !!python/object/apply:os.system ['true']\n", r"task\.yaml:1: not valid YAML: "),
+        (None, r"task\.yaml: cannot be read \(No such file or directory\); a kernel's folder holds"),
+    ],
+    ids=["bracket", "tab", "empty", "list", "not-utf8", "object", "missing"],
+)
+def test_a_manifest_that_is_no_yaml_is_named(tmp_path: Path, content: bytes | None, says: str) -> None:
+    folder = write_kernel(tmp_path)
+    (folder / "task.yaml").unlink()
+    if content is not None:
+        (folder / "task.yaml").write_bytes(content)
+    with pytest.raises(TaskError, match=says):
+        load_task(folder)
+
+
+@pytest.mark.parametrize("missing", ["reference.py", "baseline.c"])
+def test_a_missing_file_is_named(tmp_path: Path, missing: str) -> None:
+    folder = write_kernel(tmp_path)
+    (folder / missing).unlink()
+    with pytest.raises(TaskError, match=rf"task\.yaml:1: the kernel lacks {missing}; put it beside"):
+        load_task(folder)
+
+
+def test_a_kernel_is_what_its_manifest_says(tmp_path: Path) -> None:
+    task = load_task(write_kernel(tmp_path))
+    assert list(task.arguments) == ["x", "out", "n"]
+    assert list(task.outputs) == ["out"]
+    assert task.arguments["x"].role is Role.INPUT
+    assert task.shape("x", {"n": 7}) == (7,)
+    assert task.size(Preset.M) == {"n": 4000}
+    assert task.manifest.languages == tuple(Language)
+    assert [path.name for path in task.controls("honest")] == ["honest_back.c", "honest_sum.c"]
+    assert set(task.files) == {"manifest", "reference", "baseline:baseline.c"}
+
+
+def test_a_name_is_unique_over_all_suites(tmp_path: Path) -> None:
+    write_kernel(tmp_path)
+    write_kernel(tmp_path, TWICE | {"suite": "other"})
+    with pytest.raises(TaskError, match=r"the name 'twice' is taken by .*/other/twice; rename one"):
+        select("all", tmp_path)
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    """Three kernels in two suites, and two tags."""
+    for suite, name in (("small", "b"), ("small", "a"), ("large", "c")):
+        write_kernel(tmp_path, TWICE | {"suite": suite, "name": name})
+    (tmp_path / "tags").mkdir()
+    (tmp_path / "tags" / "tiny.txt").write_text("# Small ones.\nb  # the first\n\n  c\n")
+    (tmp_path / "tags" / "stale.txt").write_text("a\ngone\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("selector", "names"),
+    [
+        ("all", ["a", "b", "c"]),
+        ("small", ["a", "b"]),
+        ("c", ["c"]),
+        ("tiny", ["b", "c"]),
+        ("c,small", ["c", "a", "b"]),
+        ("tiny, a b", ["b", "c", "a"]),
+        ("a,a,all", ["a", "b", "c"]),
+    ],
+)
+def test_a_selector_keeps_its_order_and_repeats_nothing(corpus: Path, selector: str, names: list[str]) -> None:
+    assert [task.name for task in select(selector, corpus)] == names
+
+
+@pytest.mark.parametrize(
+    ("selector", "says"),
+    [
+        ("d", "'d' is no kernel, suite or tag"),
+        ("a,tags", "'tags' is no kernel, suite or tag"),
+        ("stale", "unknown kernel 'gone'; known kernels: a, b, c"),
+    ],
+)
+def test_a_selector_of_nothing_is_refused(corpus: Path, selector: str, says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        select(selector, corpus)
+
+
+def test_an_unknown_kernel_is_refused_with_those_that_are_known(corpus: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="unknown kernel 'aa'; known kernels: a, b, c"):
+        find_task("aa", corpus)
+    with pytest.raises(UsageError, match="unknown kernel 'aa'; known kernels: none"):
+        find_task("aa", tmp_path / "nowhere")
+
+
+def test_a_tag_file_is_one_name_a_line(corpus: Path) -> None:
+    assert read_tag(corpus / "tags" / "tiny.txt") == ["b", "c"]
+
+
+@pytest.mark.parametrize("name", ["task.yaml", "reference.py", "baseline.c"])
+def test_the_hash_changes_with_what_defines_a_grade(tmp_path: Path, name: str) -> None:
+    folder = write_kernel(tmp_path)
+    before = load_task(folder).hash
+    (folder / name).write_text((folder / name).read_text() + "\n")
+    assert load_task(folder).hash != before
+
+
+def test_the_hash_changes_with_nothing_else(tmp_path: Path) -> None:
+    before = load_task(write_kernel(tmp_path / "here")).hash
+    folder = write_kernel(tmp_path / "there")
+    (folder / "controls" / "honest_sum.c").write_text("// another control\n")
+    (folder / "notes.md").write_text("what an author keeps beside it\n")
+    assert load_task(folder).hash == before
+
+
+def test_a_second_baseline_is_part_of_the_hash(tmp_path: Path) -> None:
+    files = TWICE_FILES | {"other.c": TWICE_FILES["baseline.c"]}
+    folder = write_kernel(tmp_path, TWICE | {"baselines": ["baseline.c", "other.c"]}, files)
+    before = load_task(folder).hash
+    (folder / "other.c").write_text(TWICE_FILES["baseline.c"] + "\n")
+    assert load_task(folder).hash != before
