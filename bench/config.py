@@ -23,6 +23,9 @@ class JudgeConfig(BaseModel):
     router_port: Annotated[Port, Field(description="Port of the router.")] = 8800
     judge_port: Annotated[Port, Field(description="Port of the judge behind it, on loopback.")] = 8801
     shard: Annotated[Path, Field(description="SQLite file of this rank.")]
+    peer_shards: Annotated[
+        dict[int, Path], Field(description="Shards of the job's other ranks, read when one of them is lost.")
+    ] = {}
     log_dir: Annotated[Path, Field(description="Folder of router and judge logs.")]
     shared_dir: Annotated[Path | None, Field(description="Folder that `source_file` must lie in.")] = None
     cache_dir: Annotated[Path, Field(description="Built helpers, denominators and oracles, by content.")]

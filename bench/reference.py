@@ -36,26 +36,34 @@ def reference_function(task: Task, name: str) -> Callable[..., None] | None:
     return function
 
 
-def _call_values(task: Task, inputs: Inputs, sizes: Sizes, scratch: "Scratch") -> dict[str, Any]:
-    """Arguments of one oracle call: float64 inputs, NaN-filled float outputs, in-outs as they were before it."""
+def _given(task: Task, inputs: Inputs, sizes: Sizes, scratch: "Scratch") -> dict[str, Any]:
+    """What an oracle only reads: sizes, scalars, and inputs in float64 (indices keep their type)."""
     values: dict[str, Any] = {}
     for name, argument in task.arguments.items():
         if argument.role is Role.SIZE:
             values[name] = sizes[name]
         elif argument.role is Role.SCALAR:
             values[name] = inputs[name]
-        else:
-            dtype = "float64" if argument.dtype in ("float32", "float64") else str(argument.dtype)
-            values[name] = scratch.array(name, task.shape(name, sizes), dtype)
-            if argument.role is Role.OUTPUT:
-                values[name].fill(np.nan if dtype == "float64" else 0)
-            else:
-                helper.widen(inputs[name], values[name])
+        elif not argument.is_output:
+            values[name] = scratch.array(name, task.shape(name, sizes), _oracle_dtype(argument))
+            helper.widen(inputs[name], values[name])
     return values
 
 
-def _outputs(task: Task, values: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-    return {name: values[name] for name in task.outputs}
+def _made(task: Task, inputs: Inputs, sizes: Sizes, scratch: "Scratch") -> dict[str, NDArray[Any]]:
+    """What an oracle writes: float outputs filled with NaN, in-outs as they were before the call."""
+    values: dict[str, NDArray[Any]] = {}
+    for name, argument in task.outputs.items():
+        values[name] = scratch.array(name, task.shape(name, sizes), _oracle_dtype(argument))
+        if argument.role is Role.INOUT:
+            helper.widen(inputs[name], values[name])
+        else:
+            values[name].fill(np.nan if values[name].dtype == np.float64 else 0)
+    return values
+
+
+def _oracle_dtype(argument: Argument) -> str:
+    return "float64" if argument.dtype in ("float32", "float64") else str(argument.dtype)
 
 
 class Scratch:
@@ -89,13 +97,15 @@ def _numpy_call(task: Task, name: str, inputs: Inputs, sizes: Sizes) -> dict[str
     function = reference_function(task, name)
     if function is None:
         return None
-    values = _call_values(task, inputs, sizes, Scratch())
+    scratch = Scratch()
+    made = _made(task, inputs, sizes, scratch)
+    values = {**_given(task, inputs, sizes, scratch), **made}
     try:
         with np.errstate(all="ignore"):
-            function(*values.values())
+            function(*(values[argument] for argument in task.arguments))
     except Exception as error:
         raise JudgeFault(f"{task.reference}: {name}() failed at {dict(sizes)}: {error!r}") from error
-    return _outputs(task, values)
+    return made
 
 
 class Twin:
@@ -130,19 +140,18 @@ class Twin:
     def oracle(self, inputs: Inputs, sizes: Sizes) -> Oracle:
         """Expected outputs and, where the kernel has them, magnitudes; valid until the next call."""
         assert self._kernel is not None
-        expected = self._call(self._kernel, inputs, sizes, self._for_expected)
-        if self._magnitude is not None:
-            magnitude: dict[str, NDArray[Any]] = self._call(self._magnitude, inputs, sizes, self._for_magnitude)
-        else:
-            magnitude = _numpy_call(self._task, "magnitude", inputs, sizes) or {}
+        given = _given(self._task, inputs, sizes, self._for_expected)
+        expected = _made(self._task, inputs, sizes, self._for_expected)
+        self._call(self._kernel, {**given, **expected})
+        if self._magnitude is None:
+            return Oracle(expected, _numpy_call(self._task, "magnitude", inputs, sizes) or {})
+        magnitude = _made(self._task, inputs, sizes, self._for_magnitude)
+        self._call(self._magnitude, {**given, **magnitude})
         return Oracle(expected, magnitude)
 
-    def _call(
-        self, function: Callable[..., None], inputs: Inputs, sizes: Sizes, scratch: Scratch
-    ) -> dict[str, NDArray[Any]]:
-        values = _call_values(self._task, inputs, sizes, scratch)
-        function(*(v.ctypes.data if isinstance(v, np.ndarray) else v for v in values.values()))
-        return _outputs(self._task, values)
+    def _call(self, function: Callable[..., None], values: Mapping[str, Any]) -> None:
+        ordered = [values[name] for name in self._task.arguments]
+        function(*(value.ctypes.data if isinstance(value, np.ndarray) else value for value in ordered))
 
 
 def bytes_of(task: Task, name: str, sizes: Sizes) -> int:

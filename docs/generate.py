@@ -21,7 +21,8 @@ from bench.judge import routes, schemas
 from bench.judge.metrics import Metrics
 from cluster.study.settings import reference_rows
 
-FOLDER = Path(__file__).parent / "reference"
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "docs" / "reference"
 NOTE = "<!-- Written by `make docs` from the code; edit the code instead. -->\n"
 
 EXIT_MEANINGS = {
@@ -169,6 +170,23 @@ def agent_page() -> str:
     return config_page("Agent configuration", AgentConfig, how)
 
 
+ENVIRONMENT = {
+    "KCOURT_TASKS_DIR": ("`tasks/` of the checkout", "The corpus."),
+    "KCOURT_CACHE": ("`~/.cache/kernelcourt`", "What is built once: helpers, call shims, denominators, by content."),
+    "KCOURT_TMPDIR": ("the system's", "Where each grade gets its private folder."),
+    "KCOURT_LEASE_DIR": ("the system's temporary folder", "Locks that keep the judges of a machine off one core."),
+    "RUN_ROOT": ("`.scratch/runs`", "`kcourt grade` keeps its grades under `adhoc/` in there."),
+}
+
+
+def environment_rows() -> list[tuple[str, str, str]]:
+    """Every variable that the code asks for; a KeyError here means that one is not explained above."""
+    read = re.compile(r"environ(?:\.get\(|\[)\"([A-Z_]+)\"")
+    sources = [path for package in ("bench", "agent", "cluster") for path in (ROOT / package).rglob("*.py")]
+    names = {name for path in sources for name in read.findall(path.read_text(encoding="utf-8"))}
+    return [(code(name), *ENVIRONMENT[name]) for name in sorted(names - {"XDG_CACHE_HOME"})]
+
+
 def settings_page() -> str:
     rows = reference_rows()
     how = (
@@ -188,6 +206,7 @@ def settings_page() -> str:
             if row.role == role
         ]
         parts.append(f"## {role}\n\n{table(['Key', 'Type', 'Default', 'Meaning'], cells)}")
+    parts.append(f"## Environment variables\n\n{table(['Variable', 'Default', 'Meaning'], environment_rows())}")
     return "\n".join(parts)
 
 

@@ -75,9 +75,8 @@ def mixed_arguments() -> dict[str, Any]:
         values = {"values": ["below"], "bound": "rows * 7"} if dtype.startswith("int") else {"values": ["few"]}
         role = "index" if name == "m" else "input"
         arguments[name] = {"role": role, "dtype": dtype, "shape": ["rows", "cols"], **values}
-    return {**arguments, "cols": {"role": "size"}, "last": {"role": "inout", "dtype": "int64", "shape": ["rows"]}} | {
-        "last": {"role": "inout", "dtype": "int64", "shape": ["rows"], "values": ["below"], "bound": "rows"}
-    }
+    last = {"role": "inout", "dtype": "int64", "shape": ["rows"], "values": ["below"], "bound": "rows"}
+    return {**arguments, "cols": {"role": "size"}, "last": last}
 
 
 WEIGHTS = {name: weight for weight, name in enumerate([*SCALARS, *ARRAYS], start=2)}
@@ -94,7 +93,7 @@ MIXED = {
 }
 TERMS = " + ".join(f"{weight} * {name}" for name, weight in WEIGHTS.items() if name in SCALARS)
 NUMPY_BODY = (
-    f"    out[...] = {TERMS} + {' + '.join(f'{WEIGHTS[name]} * {name}' for name in ARRAYS)}\n"
+    f"    out[...] = {TERMS} + {' + '.join(f'{WEIGHTS[name]} * {name}.astype(float)' for name in ARRAYS)}\n"
     "    last += rows * 1000 + cols\n"
 )
 

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import re
 from pathlib import Path
 
 import numpy as np
@@ -51,8 +52,6 @@ def test_a_source_that_does_not_build_has_the_compilers_words(
         builder.build_submission(court().sandbox, tmp_path, AXPY, language, source)
     assert raised.value.outcome is Outcome.BUILD_FAILED
     assert raised.value.property == "build"
-    import re
-
     assert re.search(log, raised.value.log), raised.value.log
     assert str(tmp_path) not in raised.value.log
 

@@ -53,9 +53,7 @@ def plugin(tmp_path: Path) -> dict[str, str]:
     return {"PYTHONPATH": str(site)}
 
 
-def test_help_lists_every_command_and_imports_none(
-    kcourt: Kcourt, plugin: dict[str, str], tmp_path: Path
-) -> None:
+def test_help_lists_every_command_and_imports_none(kcourt: Kcourt, plugin: dict[str, str], tmp_path: Path) -> None:
     ran = kcourt("--help", env=plugin)
     assert ran.code == 0
     assert re.search(r"greet +Greets, and fails in the ways that a command can fail\.", ran.out)

@@ -141,8 +141,14 @@ def test_a_setup_is_given_once(rendered):
 def test_an_unknown_harness_names_those_that_are_installed(tmp_path):
     env = tmp_path / ".env.x"
     env.write_text("SETUP=x\nHARNESS=scriptd\nKERNELS=axpy\n")
-    with pytest.raises(ConfigError, match="did you mean scripted"):
+    with pytest.raises(ConfigError, match="unknown harness 'scriptd'; installed ones: scripted"):
         read_wave([env])
+
+
+def test_a_script_that_is_not_there_is_named(rendered):
+    (rendered[0].parent / ".rendered" / "script-gold.json").unlink()
+    with pytest.raises(ConfigError, match=r"\.env\.gold: HARNESS=scripted: .*script-gold\.json"):
+        read_wave(rendered)
 
 
 @pytest.mark.parametrize(
@@ -165,6 +171,7 @@ def test_a_wrong_problem_is_named(tmp_path, line, expected):
 
 
 def test_setups_of_one_job_share_their_start_material(tmp_path):
+    (tmp_path / "p.json").write_text("{}")
     for name, start in (("a", "c"), ("b", "numpy")):
         text = f"SETUP={name}\nHARNESS=scripted\nAGENT_SCRIPT=p.json\nKERNELS=axpy\nAGENT_START={start}\n"
         (tmp_path / name).write_text(text)

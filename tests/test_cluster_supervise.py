@@ -131,6 +131,11 @@ def test_a_drain_gives_up_at_its_limit():
     assert drain(lambda: stuck, lambda _: None, limit_s=0).left == {0: 1}
 
 
+def test_a_drain_can_be_cancelled():
+    stuck = [RankHealth(0, RankState.READY, inflight_submits=1)]
+    assert not drain(lambda: stuck, lambda _: None, limit_s=60, cancelled=lambda: True).complete
+
+
 def shard_with(path, grades):
     path.parent.mkdir(parents=True, exist_ok=True)
     with closing(sqlite3.connect(path)) as database, database:

@@ -166,6 +166,24 @@ def test_the_driver_harvests(closed: Rank) -> None:
     assert code(closed.post("/submit", GOOD, "dark.n0.p7.w0")) == (409, "already_submitted")
 
 
+def test_a_rank_that_takes_over_asks_the_lost_ranks_shard(closed: Rank, tmp_path: Path) -> None:
+    body, label = {"kernel": "axpy", "source": "// here"}, "solo.n0.p10.w0"
+    first = closed.post("/submit", body | {"rank": 0}, label, Idempotency_Key="moved")
+    with rank(tmp_path, closed=True, rank=1, ranks=3, peer_shards={"0": str(closed.shard)}) as other:
+        there = {"Kcourt_Home_Rank": "0"}
+        again = other.post("/submit", GOOD | {"rank": 1}, label, **there)
+        assert code(again) == (409, "already_submitted")
+        assert first.json()["grade_id"] in again.json()["error"]["message"]
+        unseen = other.post("/submit", GOOD | {"rank": 1}, "solo.n0.p11.w0", **there)
+        assert unseen.json()["outcome"] == "solved"
+        unknown = other.post("/submit", GOOD | {"rank": 1}, "solo.n0.p12.w0", Kcourt_Home_Rank="2")
+        assert code(unknown) == (503, "home_shard_unreadable")
+        assert other.post("/score", GOOD | {"rank": 1}, "solo.n0.p12.w0", Kcourt_Home_Rank="2").status_code == 200
+    with sqlite3.connect(tmp_path / "shard.db") as shard:
+        found = shard.execute("SELECT rank, home_rank FROM grades WHERE kind = 'submit'").fetchall()
+    assert found == [(1, 0)]
+
+
 MARKS = {
     "no-kind": ({}, 400, "bad_header"),
     "another-kind": ({"Kcourt_Kind": "submit"}, 400, "bad_header"),

@@ -283,6 +283,20 @@ def test_a_signal_tears_the_job_down_and_keeps_what_there_is(live, number, code)
     assert layout.results.exists()
 
 
+def test_a_signal_ends_a_drain_that_would_go_on(live):
+    view = Notes()
+    judge = JUDGE + "health['inflight_submits'] = 1\nserver.serve_forever(0.05)\nshard.close()\n"
+
+    def interrupt_the_drain(text):
+        if text.startswith("finished"):
+            threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGTERM)).start()
+
+    view.phase = interrupt_the_drain
+    layout, summary = live(StandIns(2, judge=judge), view)
+    assert summary.ending.exit_code is ExitCode.CANCELLED
+    assert layout.results.exists()
+
+
 def test_a_stall_tears_the_job_down_and_leaves_no_process(live):
     started = []
     launcher = StandIns(2, agent=DRIVER + WAIT, on_start=started.append)

@@ -1,7 +1,7 @@
 """Request ids: one word that finds a request in the logs of router and judge."""
 
 import re
-import uuid
+import secrets
 from collections.abc import Iterable
 
 from bench.judge.schemas import HEADER_REQUEST_ID
@@ -15,4 +15,4 @@ def request_id_of(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
     for name, value in headers:
         if name == ID_HEADER and _ID.fullmatch(value):
             return value
-    return uuid.uuid4().hex.encode()
+    return secrets.token_hex(8).encode()

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 import structlog
@@ -22,7 +23,7 @@ from bench.judge.refusal import Refused
 from bench.judge.scheduler import Graded, Scheduler
 from bench.judge.schemas import ADHOC, Health, Kind, Outcome, SubmissionMode
 from bench.records import GradeOrder, GradeReport
-from bench.results.shard import Shard, StoredAnswer
+from bench.results.shard import Shard, ShardReader, StoredAnswer, read_only
 from bench.seeds import new_root, request_seed
 from bench.version import commit, package_version
 
@@ -65,6 +66,7 @@ class GradeService:
         self._graded = graded
         self._server = Server(socket.gethostname(), package_version(), commit())
         self._pending: dict[str, Pending] = {}
+        self._rendered: tuple[object, bytes] = (None, b"")
         self._denominators: dict[tuple[str, str], deque[float]] = {}
         # One request at a time finds out whether it may be graded: a second one must see the first.
         self._gate = asyncio.Lock()
@@ -117,6 +119,14 @@ class GradeService:
             version=self._server.package_version,
         )
 
+    def health_json(self) -> bytes:
+        """`health` as it is sent, rendered anew only when something changed."""
+        scheduler = self.scheduler
+        state = (scheduler.status, scheduler.reason, scheduler.depth, len(self._pending))
+        if state != self._rendered[0]:
+            self._rendered = (state, self.health().model_dump_json().encode())
+        return self._rendered[1]
+
     def denominator_ns(self, kernel: str, name: str) -> float | None:
         """Median time (ns) of a denominator over the grades that this process made, None before the first."""
         medians = self._denominators.get((kernel, name))
@@ -144,7 +154,7 @@ class GradeService:
         if key is None:
             return None
         label, kind = submission.caller.label, submission.route.kind
-        found = await self._in_shard(lambda: self.shard.find_key(label, kind, key))
+        found = await self._asked(submission, lambda shard: shard.find_key(label, kind, key))
         if found is None or found.outcome is Outcome.JUDGE_FAULT:
             return None
         _check_same_body(found.body_sha256, submission)
@@ -152,16 +162,28 @@ class GradeService:
 
     async def _check_mode(self, submission: Submission) -> None:
         label, mode = submission.caller.label, submission.caller.setup.submission_mode
-        if submission.route is Route.SCORE or label is None or mode is SubmissionMode.MULTI:
+        if label is None or not _once_only(submission):
             return
         for pending in self._pending.values():
             if pending.submission.route is Route.SUBMIT and pending.submission.caller.label == label:
                 message = f"a submission of this episode is being graded: GET /grades/{pending.grade_id}"
                 raise Refused(409, "submit_in_flight", message)
-        accepted = await self._in_shard(self.shard.accepted_submit, label)
+        accepted = await self._asked(submission, lambda shard: shard.accepted_submit(label))
         if accepted is not None:
             message = f"this episode has submitted once and may not again ({mode} mode): see /grades/{accepted}"
             raise Refused(409, "already_submitted", message)
+
+    async def _asked(self, submission: Submission, ask: Callable[[ShardReader], R | None]) -> R | None:
+        """What this rank's shard says, or else that of the lost rank which the episode comes from."""
+        found = await self._in_shard(ask, self.shard)
+        home = submission.beside.home_rank
+        if found is not None or home is None or not _once_only(submission) or home == self.config.rank:
+            return found
+        try:
+            return await asyncio.to_thread(_ask_lost, self.config.peer_shards.get(home), ask)
+        except ShardError as error:
+            message = f"whether this episode has submitted at rank {home} cannot be told: {error}"
+            raise Refused(503, "home_shard_unreadable", message) from error
 
     async def _check_promotion(self, submission: Submission) -> None:
         promoted = submission.beside.of_grade or ""
@@ -223,6 +245,19 @@ class GradeService:
         except ShardError as error:
             log.error("shard", fault=str(error))
             raise Refused(503, "unfit", f"this judge cannot keep grades: {error}") from error
+
+
+def _once_only(submission: Submission) -> bool:
+    """Whether this request may be accepted once in its episode."""
+    multi = submission.caller.setup.submission_mode is SubmissionMode.MULTI
+    return submission.route is Route.SUBMIT and not multi
+
+
+def _ask_lost(path: Path | None, ask: Callable[[ShardReader], R | None]) -> R | None:
+    if path is None:
+        raise ShardError("this judge does not know that rank's shard")
+    with read_only(path) as shard:
+        return ask(shard)
 
 
 def _check_same_body(sha256: str | None, submission: Submission) -> None:

@@ -6,7 +6,7 @@ import gc
 import signal
 import socket
 from collections.abc import Callable, Coroutine, Iterator
-from typing import Any
+from typing import Any, cast
 
 import uvicorn
 import uvloop
@@ -25,8 +25,44 @@ KEEP_ALIVE_S = 600
 BACKLOG = 1024
 
 
+class JoinedWrites:
+    """A transport that sends an answer's head and body together.
+
+    uvicorn writes them one after the other: two system calls, two packets and two wake-ups of the reader, which
+    is a third of the time that `/health` takes through a router.
+    """
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self._held: bytes = b""
+
+    def write(self, data: bytes) -> None:
+        if self._held:
+            self._held += data
+            self._flush()
+        else:
+            # An answer without a body has no second write.
+            self._held = data
+            asyncio.get_running_loop().call_soon(self._flush)
+
+    def close(self) -> None:
+        self._flush()
+        self._transport.close()
+
+    def _flush(self) -> None:
+        if self._held:
+            self._transport.write(self._held)
+            self._held = b""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+
 class Protocol(HttpToolsProtocol):
     """uvicorn's HTTP protocol; what is no HTTP gets the error shape of every other answer."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(cast(asyncio.Transport, JoinedWrites(transport)))
 
     def send_400_response(self, msg: str) -> None:
         request_id = request_id_of(())

@@ -84,7 +84,7 @@ def _library() -> ctypes.CDLL:
     library.kc_widen.argtypes = [c_void_p, c_void_p, c_int64]
     library.kc_flush.argtypes = [c_void_p, c_int64]
     library.kc_sweep.argtypes = [c_void_p, c_int64]
-    float_arguments = [c_void_p] * 3 + [c_int64, c_double, c_double, POINTER(c_int64), POINTER(c_double)]
+    float_arguments = [c_void_p] * 3 + [c_int64, c_double, c_double, POINTER(c_int64)]
     for width in ("float32", "float64"):
         compare = getattr(library, f"kc_compare_{width}")
         compare.restype, compare.argtypes = c_int64, float_arguments
@@ -145,11 +145,10 @@ def sweep(scratch: NDArray[np.uint8]) -> None:
 
 @dataclass(frozen=True)
 class Difference:
-    """How many elements are out of bounds, the first of them (flat index), and the worst |diff|/bound of the rest."""
+    """How many elements are out of bounds, and the first of them (flat index)."""
 
     count: int
     first: int
-    worst: float
 
 
 def compare(
@@ -163,15 +162,15 @@ def compare(
 
     Without `magnitude` the bound grows with |expected|. All arrays are contiguous and of the same shape.
     """
-    first, worst = c_int64(-1), c_double(0)
+    first = c_int64(-1)
     if got.dtype.kind != "f":
         if got.dtype != expected.dtype:
             raise ValueError(f"an oracle of dtype {expected.dtype} cannot judge an output of dtype {got.dtype}")
         count = _library().kc_compare_exact(got.ctypes.data, expected.ctypes.data, got.size, got.itemsize, byref(first))
     else:
         compare_floats = getattr(_library(), f"kc_compare_{got.dtype.name}")
-        sizes = magnitude.ctypes.data if magnitude is not None else None
+        scale = expected if magnitude is None else magnitude
         count = compare_floats(
-            got.ctypes.data, expected.ctypes.data, sizes, got.size, factor, floor, byref(first), byref(worst)
+            got.ctypes.data, expected.ctypes.data, scale.ctypes.data, got.size, factor, floor, byref(first)
         )
-    return Difference(count, first.value, worst.value)
+    return Difference(count, first.value)

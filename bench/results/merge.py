@@ -193,8 +193,8 @@ def _reveal(connection: Connection, target: Path, job_id: str | None, root: byte
                     f"{target}: grade {grade_id} was not made with this secret (its commitment differs);"
                     " give the secret of its job"
                 )
-            seeds.append({"grade_id": grade_id, "seed": seed.hex()})
-        connection.execute(insert(Reveal), seeds)
+            seeds.append((grade_id, seed.hex()))
+        connection.exec_driver_sql("INSERT INTO reveals (grade_id, seed) VALUES (?, ?)", seeds)
 
 
 def _report(connection: Connection, target: Path, inputs: tuple[Checked, ...]) -> MergeReport:

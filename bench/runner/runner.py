@@ -142,7 +142,8 @@ class Runner:
         if self._control.state == RAISED:
             said = bytes(self._control.message).decode(errors="replace")
             last = said.strip().splitlines()[-1] if said.strip() else ""
-            outcome = Outcome.RESOURCE if last.startswith("MemoryError") else Outcome.CRASHED
+            short = "MemoryError" in last.partition(":")[0]  # NumPy's is _ArrayMemoryError
+            outcome = Outcome.RESOURCE if short else Outcome.CRASHED
             return Rejected(outcome, "exception", {"message": last, "stage": stage}, said)
         if code == -signal.SIGXFSZ:
             message = f"it wrote more than {RUN_OUTPUT_BYTES >> 20} MiB of output"

@@ -21,13 +21,18 @@ class Drained:
         return not self.left
 
 
-def drain(health: Callable[[], Sequence[RankHealth]], pause: Callable[[float], None], limit_s: float) -> Drained:
-    """Ask the ranks until their in-flight submits are graded, for at most `limit_s` seconds."""
+def drain(
+    health: Callable[[], Sequence[RankHealth]],
+    pause: Callable[[float], None],
+    limit_s: float,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> Drained:
+    """Ask the ranks until their in-flight submits are graded, for at most `limit_s` seconds or until cancelled."""
     start = time.monotonic()
     while True:
         left = busy(health())
         waited = time.monotonic() - start
-        if not left or waited >= limit_s:
+        if not left or waited >= limit_s or cancelled():
             return Drained(left, waited)
         pause(PAUSE_S)
 

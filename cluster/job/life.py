@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -114,10 +114,10 @@ def _live(job: Job, interrupts: Interrupts) -> Lived:
     try:
         verdict = _wait_ready(job, ranks, judges, interrupts)
         lived = Lived(verdict, None) if verdict else _work(job, ranks, interrupts)
-        _tear_down(job, lived.verdict, ranks)
+        late = _tear_down(job, lived.verdict, ranks, interrupts)
     finally:
         ranks.close()
-    return lived
+    return replace(lived, verdict=late) if late else lived
 
 
 def _wait_ready(job: Job, ranks: Ranks, judges: Sequence[Running], interrupts: Interrupts) -> Verdict | None:
@@ -159,17 +159,22 @@ def _look(job: Job, healths: Sequence[RankHealth], agents: Sequence[Running], pr
     return Sight(tuple(healths), codes, progress.quiet_s, job.launcher.seconds_left)
 
 
-def _tear_down(job: Job, verdict: Verdict, ranks: Ranks) -> None:
-    """The one way down, whatever the cause: agents, then what the judges still hold, then the judges."""
+def _tear_down(job: Job, verdict: Verdict, ranks: Ranks, interrupts: Interrupts) -> Verdict | None:
+    """The one way down, whatever the cause: agents, then what the judges still hold, then the judges.
+
+    Returns the interruption that cut a drain short, if one did.
+    """
+    cut = None
     job.view.phase(f"{verdict.cause}: {verdict.reason}")
     grace = job.settings.step_stop_grace_seconds
     job.steps.stop(Role.AGENT, grace)
     if verdict.cause is Cause.FINISHED:
-        limit = _drain_limit(job)
-        drained = drain(ranks.health, time.sleep, limit)
+        drained = drain(ranks.health, interrupts.pause, _drain_limit(job), lambda: interrupts.verdict is not None)
         if not drained.complete:
+            cut = interrupts.verdict
             job.view.phase(f"gave up waiting for submits in flight after {drained.seconds:.0f} s: {drained.left}")
     job.steps.stop(Role.JUDGE, grace)
+    return cut
 
 
 def _drain_limit(job: Job) -> float:

@@ -8,7 +8,7 @@ from bench.measure.cores import CorePlan, plan_cores
 from cluster.job.allocation import Host, JudgeSlot, Plan
 from cluster.job.launchers import Role, Step
 from cluster.job.layout import RunLayout, checkout
-from cluster.study.wave import Wave
+from cluster.study.wave import SetupPlan, Wave
 
 
 def core_plan(slot: JudgeSlot) -> CorePlan:
@@ -50,7 +50,6 @@ def judge_config(layout: RunLayout, wave: Wave, plan: Plan, slot: JudgeSlot) -> 
 def agent_config(layout: RunLayout, wave: Wave, plan: Plan, node: int) -> AgentConfig:
     """What the driver of one agent node is told."""
     settings = wave.settings
-    scripted = [setup for setup in wave.setups if setup.settings.agent_script]
     return AgentConfig(
         node=node,
         nodes=len(plan.agents),
@@ -61,7 +60,7 @@ def agent_config(layout: RunLayout, wave: Wave, plan: Plan, node: int) -> AgentC
         judge_urls=tuple(plan.urls),
         secret_file=layout.secret,
         setups=wave.records,
-        harness_options={setup.name: {"plan": str(layout.script(setup.name))} for setup in scripted},
+        harness_options={setup.name: _launched_options(layout, setup) for setup in wave.setups},
         workers=settings.agents_per_node,
         timeout_s=settings.agent_timeout_seconds,
         max_tokens=settings.agent_max_tokens,
@@ -70,6 +69,12 @@ def agent_config(layout: RunLayout, wave: Wave, plan: Plan, node: int) -> AgentC
         cpus=agent_cpus(plan.agents[node], plan),
         failover=settings.agent_failover,
     )
+
+
+def _launched_options(layout: RunLayout, setup: SetupPlan) -> dict[str, str]:
+    """The harness's options with the run's own copy of the plan, which nobody edits while agents read it."""
+    options = dict(setup.harness_options)
+    return options | {"plan": str(layout.script(setup.name))} if "plan" in options else options
 
 
 def judge_step(layout: RunLayout, slot: JudgeSlot) -> Step:

@@ -1,11 +1,10 @@
 """A wave: the setups that one job serves, read from their env files and checked against each other."""
 
-import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from pathlib import Path
 
+from agent.harnesses import load_harness
 from bench.errors import ConfigError
 from bench.judge.schemas import Problem, SetupRecord
 from cluster.study.problems import problems_of, same_start
@@ -23,6 +22,11 @@ class SetupPlan:
     @property
     def name(self) -> str:
         return self.settings.setup
+
+    @property
+    def harness_options(self) -> dict[str, str]:
+        """What the harness is told beside the episode."""
+        return {"plan": str(self.settings.agent_script)} if self.settings.agent_script else {}
 
 
 @dataclass(frozen=True)
@@ -55,8 +59,9 @@ def read_wave(envs: Sequence[Path], overrides: Mapping[str, str] = {}) -> Wave:
     plans = []
     for env in envs:
         settings = read_settings(env, overrides)
-        _known_harness(env, settings)
-        plans.append(SetupPlan(env, settings, tuple(problems_of(settings))))
+        plan = SetupPlan(env, settings, tuple(problems_of(settings)))
+        _check_harness(plan)
+        plans.append(plan)
     for other in plans[1:]:
         _agree(plans[0], other)
     _once(plans)
@@ -65,12 +70,12 @@ def read_wave(envs: Sequence[Path], overrides: Mapping[str, str] = {}) -> Wave:
     return wave
 
 
-def _known_harness(env: Path, settings: JobSettings) -> None:
-    known = sorted(entry.name for entry in entry_points(group="kernelcourt.harnesses"))
-    if settings.harness not in known:
-        near = difflib.get_close_matches(settings.harness, known, n=1)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        raise ConfigError(f"{env}: HARNESS: '{settings.harness}' is not installed, these are: {', '.join(known)}{hint}")
+def _check_harness(plan: SetupPlan) -> None:
+    """Ask the harness now whether it takes its options; a driver asks only after the judges have started."""
+    try:
+        load_harness(plan.settings.harness, plan.harness_options)
+    except ConfigError as error:
+        raise ConfigError(f"{plan.env}: HARNESS={plan.settings.harness}: {error}") from error
 
 
 def _agree(first: SetupPlan, other: SetupPlan) -> None:

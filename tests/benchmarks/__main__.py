@@ -16,11 +16,7 @@ from rich.table import Table
 
 def modules(wanted: list[str]) -> list[str]:
     """Modules of this package that measure something, or those of the given names."""
-    found = [
-        info.name
-        for info in pkgutil.iter_modules([str(Path(__file__).parent)])
-        if info.name.endswith("_bench")
-    ]
+    found = [info.name for info in pkgutil.iter_modules([str(Path(__file__).parent)]) if info.name.endswith("_bench")]
     if unknown := set(wanted) - {name.removesuffix("_bench") for name in found}:
         sys.exit(f"error: no benchmark {', '.join(sorted(unknown))}; there are {', '.join(sorted(found))}")
     return [name for name in found if not wanted or name.removesuffix("_bench") in wanted]
