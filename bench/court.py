@@ -50,12 +50,15 @@ def open_court(
     timing_cores: tuple[int, ...] | None = None,
     clock_core: int | None = None,
 ) -> Court:
-    """The court of one judge slot on this machine.
+    """The court of one judge slot on this machine; cores that are named are used, whatever this process inherits.
 
     Raises:
         EnvironmentFault: no sandbox of the allowed level, or fewer than two cores.
     """
-    cores = plan_cores(available_cores(), slot, slots)
     if timing_cores is not None and clock_core is not None:
-        cores = CorePlan(timing_cores, clock_core, cores.others, cores.spare)
+        others = available_cores()
+        spare = {*timing_cores, clock_core}.isdisjoint(others)
+        cores = CorePlan(timing_cores, clock_core, others, spare)
+    else:
+        cores = plan_cores(available_cores(), slot, slots)
     return Court(reach(allow_sandbox, threads=len(cores.timing)), cores)

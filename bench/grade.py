@@ -10,7 +10,7 @@ from bench.build import builder
 from bench.build.toolchain import Artifact
 from bench.court import Court
 from bench.devices import cpu
-from bench.errors import KernelcourtError
+from bench.errors import JudgeFault, KernelcourtError
 from bench.gates import leftovers
 from bench.inputs import Case, edge_cases, fuzzed_cases, timed_sizes
 from bench.judge.schemas import Language, Outcome
@@ -114,9 +114,15 @@ def start(work: Work, artifact: Artifact, arena: Arena) -> Runner:
     with work.watch.stage("build"):
         shim = builder.call_shim(court.sandbox, work.task, artifact.language)
     with work.watch.stage("start"):
-        runner = Runner(court.sandbox, work.folder, artifact, shim, work.task.name, arena, court.cores.timing)
-        runner.calibrate()
-    return runner
+        return Runner(court.sandbox, work.folder, artifact, shim, work.task.name, arena, court.cores.timing)
+
+
+def start_denominator(work: Work, artifact: Artifact, arena: Arena) -> Runner:
+    """The denominator's process; raises JudgeFault when it does not start, which no submission can help."""
+    try:
+        return start(work, artifact, arena)
+    except Rejected as error:
+        raise JudgeFault(f"the denominator of {work.task.name} did not start: {error}: {error.detail}") from error
 
 
 def correctness_cases(task: Task, seed: bytes) -> list[Case]:
@@ -145,7 +151,7 @@ def time_both_sides(work: Work, session: Session, runner: Runner) -> None:
     def oracle(_: Task, inputs: Inputs, sizes: Sizes) -> Oracle:
         return twin.oracle(inputs, sizes)
 
-    with start(work, baseline, session.arena) as denominator:
+    with start_denominator(work, baseline, session.arena) as denominator:
         work.provenance["clock"] = {
             "empty_candidate_ns": runner.empty_ns,
             "empty_denominator_ns": denominator.empty_ns,

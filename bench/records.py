@@ -1,8 +1,8 @@
 """What the grading process is told (GradeOrder) and what it says (GradeReport): plain, closed, JSON-able records."""
 
-from typing import Any
+from typing import Annotated, Any, Self
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, model_validator
 
 from bench.judge.schemas import Closed, Kind, Language, Outcome, Preset
 
@@ -19,8 +19,14 @@ class GradeOrder(Closed):
     workspace_bytes: int = 0
     preset: Preset = Preset.XL
     protocol: str
-    seed: str
+    seed: Annotated[str, Field(pattern=r"^([0-9a-f]{2})+$")]
     disclose: bool = False
+
+    @model_validator(mode="after")
+    def _has_one_delivery(self) -> Self:
+        if (self.source is None) == (self.library is None):
+            raise ValueError("an order holds either a source or a library")
+        return self
 
 
 class Cell(Closed):

@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 import secrets
+from functools import lru_cache
 from pathlib import Path
 
 from bench.errors import JudgeFault
@@ -38,8 +39,13 @@ def write_root(path: Path, root: bytes) -> None:
 
 def hkdf(key: bytes, info: str, length: int = ROOT_BYTES) -> bytes:
     """HKDF-SHA256 of RFC 5869 with an empty salt; `length` at most 32 bytes (one block)."""
-    extracted = hmac.new(bytes(32), key, hashlib.sha256).digest()
-    return hmac.new(extracted, info.encode() + b"\x01", hashlib.sha256).digest()[:length]
+    return hmac.digest(_extracted(key), info.encode() + b"\x01", "sha256")[:length]
+
+
+@lru_cache(maxsize=64)
+def _extracted(key: bytes) -> bytes:
+    """HKDF's first half; a grade derives hundreds of streams from one key."""
+    return hmac.digest(bytes(ROOT_BYTES), key, "sha256")
 
 
 def request_seed(root: bytes, episode: str, grade_id: str) -> bytes:

@@ -19,9 +19,13 @@ from bench.config import JudgeConfig
 from bench.court import Court, open_court
 from bench.errors import JudgeFault, KernelcourtError
 from bench.grade import grade
-from bench.judge.schemas import Kind, Language, Outcome, Preset
+from bench.judge.schemas import Closed, Kind, Language, Outcome, Preset
 from bench.records import GradeOrder, GradeReport
 from bench.task import Task, select
+
+
+class _Line(Closed):
+    order: GradeOrder
 
 
 def main() -> int:
@@ -30,6 +34,7 @@ def main() -> int:
     answers = _private_stdout()
     try:
         config = JudgeConfig.read(Path(sys.argv[1]))
+        os.environ["KCOURT_CACHE"] = str(config.cache_dir)
         court = open_court(config.allow_sandbox, config.rank, config.ranks, config.timing_cores, config.clock_core)
         self_grade(court)
     except KernelcourtError as error:
@@ -87,8 +92,8 @@ def _private_stdout() -> TextIO:
 def _orders(answers: TextIO) -> Iterator[GradeOrder]:
     for line in sys.stdin:
         try:
-            yield GradeOrder.model_validate(json.loads(line)["order"])
-        except (ValueError, KeyError, TypeError, ValidationError) as error:
+            yield _Line.model_validate_json(line).order
+        except ValidationError as error:
             _say(answers, {"fault": f"not an order: {error}"})
 
 

@@ -209,6 +209,7 @@ ENDINGS = [
     (HONEST_C, Language.C),
     (axpy_c("abort();"), Language.C),
     (axpy_c(LOOP, "__attribute__((constructor)) static void leave(void) { _exit(3); }"), Language.C),
+    (axpy_c(LOOP, "__attribute__((constructor)) static void doom(void) { ualarm(3000, 0); }"), Language.C),
     ("void axpy(", Language.C),
     (HONEST_C.replace("axpy", "other"), Language.C),
     (axpy_c(f"{LOOP} out[n] = 1;"), Language.C),
@@ -233,7 +234,7 @@ def held() -> dict[str, Any]:
     }
 
 
-def test_twenty_grades_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_grades_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KCOURT_TMPDIR", str(tmp_path))
     graded(HONEST_C)  # what is built and loaded once
     before = held()

@@ -174,6 +174,8 @@ def test_a_rank_that_takes_over_asks_the_lost_ranks_shard(closed: Rank, tmp_path
         again = other.post("/submit", GOOD | {"rank": 1}, label, **there)
         assert code(again) == (409, "already_submitted")
         assert first.json()["grade_id"] in again.json()["error"]["message"]
+        repeated = other.post("/submit", body | {"rank": 1}, label, Idempotency_Key="moved", **there)
+        assert repeated.content == first.content
         unseen = other.post("/submit", GOOD | {"rank": 1}, "solo.n0.p11.w0", **there)
         assert unseen.json()["outcome"] == "solved"
         unknown = other.post("/submit", GOOD | {"rank": 1}, "solo.n0.p12.w0", Kcourt_Home_Rank="2")

@@ -95,7 +95,7 @@ def test_an_order_gets_its_report(worker: Talk) -> None:
         '{"other": 1}',
         json.dumps({"order": order(HONEST_C).model_dump(mode="json") | {"colour": "red"}}),
         json.dumps({"order": order(HONEST_C).model_dump(mode="json") | {"source": "\ud800"}}),
-        json.dumps({"order": order(None).model_dump(mode="json")}),
+        json.dumps({"order": order(HONEST_C).model_dump(mode="json") | {"source": None}}),
         json.dumps({"order": order(HONEST_C).model_dump(mode="json") | {"seed": "no hex"}}),
         json.dumps({"order": order(HONEST_C, kernel="nobody").model_dump(mode="json")}),
         json.dumps({"order": order(HONEST_C, protocol="mw1x1").model_dump(mode="json")}),

@@ -101,17 +101,13 @@ class Router:
             target += b"?" + scope["query_string"]
         headers = [pair for pair in scope["headers"] if pair[0] not in _OF_CONNECTION]
         headers.append((ID_HEADER, request_id))
-        asking = asyncio.ensure_future(self._upstream.request(scope["method"], target, headers, body))
         try:
-            prompt, _ = await asyncio.wait({asking}, timeout=PROMPT_S)
-            if not prompt:
-                await _first(asking, receive)
-            return asking.result()
+            return await self._upstream.request(
+                scope["method"], target, headers, body, lambda answer: _answered(answer, receive)
+            )
         except UpstreamLost as error:
             log.warning("upstream_lost", why=str(error), request_id=request_id.decode())
             raise self._unavailable() from error
-        finally:
-            asking.cancel()
 
     def _unavailable(self) -> Refused:
         if self._supervisor.state is JudgeState.LOST:
@@ -121,14 +117,17 @@ class Router:
         return Refused(502, "judge_restarting", message)
 
 
-async def _first(asking: "asyncio.Future[Reply]", receive: Receive) -> None:
+async def _answered(answer: "asyncio.Future[Reply]", receive: Receive) -> None:
     """Wait for the answer; raises ClientGone when the client leaves before it."""
+    await asyncio.wait({answer}, timeout=PROMPT_S)
+    if answer.done():
+        return
     leaving: asyncio.Future[Any] = asyncio.ensure_future(_client_gone(receive))
     try:
-        await asyncio.wait({asking, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({answer, leaving}, return_when=asyncio.FIRST_COMPLETED)
     finally:
         leaving.cancel()
-    if not asking.done():
+    if not answer.done():
         raise ClientGone
 
 

@@ -6,7 +6,7 @@ server and the client. The parser is httptools, which uvicorn uses too; asyncio 
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import cast
 
@@ -26,6 +26,9 @@ class Reply:
     status: int
     headers: Headers
     body: bytes
+
+
+Waiting = Callable[["asyncio.Future[Reply]"], Awaitable[None]]
 
 
 class _Connection(asyncio.Protocol):
@@ -78,7 +81,8 @@ class _Connection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
-    async def exchange(self, request: bytes, without_body: bool) -> Reply:
+    def ask(self, request: bytes, without_body: bool) -> "asyncio.Future[Reply]":
+        """Send one request; its answer, which is UpstreamLost when the connection ends first."""
         assert self._transport is not None
         self._parser = httptools.HttpResponseParser(self)
         self._headers: Headers = []
@@ -86,7 +90,7 @@ class _Connection(asyncio.Protocol):
         self._without_body = without_body
         self._waiter = asyncio.get_running_loop().create_future()
         self._transport.write(request)
-        return await self._waiter
+        return self._waiter
 
 
 class Upstream:
@@ -106,7 +110,9 @@ class Upstream:
         lines.append(b"content-length: %d\r\n\r\n" % len(body))
         connection = await self._connection()
         try:
-            reply = await connection.exchange(b"\r\n".join(lines) + body, method == "HEAD")
+            answer = connection.ask(b"\r\n".join(lines) + body, method == "HEAD")
+            await wait(answer)
+            reply = answer.result()
         except BaseException:
             connection.close()
             raise

@@ -59,6 +59,7 @@ class Runner:
         self._process = sandbox.spawn(argv, run_limits(arena.total_bytes, cpu_s), folder, self._log, fds)
         try:
             self._await_ready()
+            self.empty_ns = self._calibrate()
         except BaseException:
             self.close()
             raise
@@ -101,13 +102,12 @@ class Runner:
         for _ in range(2):
             self._checked(self._call((), True, EMPTY_LIMIT_NS), "wake")
 
-    def calibrate(self) -> int:
+    def _calibrate(self) -> int:
         """Median ns of an empty call in this session: what the bracket itself costs on this runner."""
         self.resume()
         calls = [self._checked(self._call((), True, EMPTY_LIMIT_NS), "wake") for _ in range(EMPTY_CALLS)]
         self.pause()
-        self.empty_ns = round(statistics.median(timing.elapsed_ns for timing in calls))
-        return self.empty_ns
+        return round(statistics.median(timing.elapsed_ns for timing in calls))
 
     def call(self, slots: Sequence[int], limit_ns: int, stage: str, watch: Stopwatch) -> Timing:
         """One call of the kernel, the process stopped before and after; elapsed has the empty call taken off.

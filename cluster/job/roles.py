@@ -78,10 +78,7 @@ def _launched_options(layout: RunLayout, setup: SetupPlan) -> dict[str, str]:
 
 
 def judge_step(layout: RunLayout, slot: JudgeSlot) -> Step:
-    """Router, judge and measuring process of one rank.
-
-    It is not pinned: the measuring process plans its cores from those that it inherits.
-    """
+    """Router, judge and measuring process of one rank, kept off the timing core; the last one moves to it to time."""
     argv = _kcourt("serve", "--config", str(layout.judge_config(slot.rank)))
     return Step(
         f"judge-{slot.rank}",
@@ -89,6 +86,7 @@ def judge_step(layout: RunLayout, slot: JudgeSlot) -> Step:
         argv,
         slot.host,
         layout.judge_log(slot.rank),
+        core_plan(slot).others,
         child_logs=(layout.upstream_log(slot.rank),),
     )
 

@@ -1,0 +1,108 @@
+"""The queue in front of the measuring process: what hangs is ended, what dies is replaced, in order."""
+
+import asyncio
+import sys
+import uuid
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import psutil
+from judge_rank import wait_for
+
+from bench.judge.scheduler import Graded, Scheduler
+from bench.judge.schemas import HealthStatus, Kind, Language
+from bench.records import GradeOrder
+from bench.seeds import new_root
+
+
+def order(source: str = "// good") -> GradeOrder:
+    return GradeOrder(
+        grade_id=str(uuid.uuid4()),
+        kind=Kind.SCORE,
+        kernel="axpy",
+        language=Language.C,
+        source=source,
+        protocol="mw2x5",
+        seed=new_root().hex(),
+    )
+
+
+def scheduled(folder: Path, work: Callable[[Scheduler], Awaitable[None]], grade_limit_s: float = 60) -> None:
+    """Run `work` beside a scheduler of the fake measuring process."""
+
+    async def main() -> None:
+        argv = [sys.executable, str(Path(__file__).with_name("fake_worker.py")), str(folder)]
+        scheduler = Scheduler(argv, folder / "worker.log", queue_limit=10, grade_limit_s=grade_limit_s)
+        running = asyncio.create_task(scheduler.run())
+        try:
+            await work(scheduler)
+        finally:
+            running.cancel()
+            await asyncio.wait({running})
+
+    asyncio.run(main())
+
+
+def solved(graded: Graded) -> bool:
+    return graded.report is not None and graded.report.outcome == "solved"
+
+
+def worker() -> psutil.Process:
+    (found,) = (child for child in psutil.Process().children() if "fake_worker.py" in " ".join(child.cmdline()))
+    return found
+
+
+def test_a_grade_that_hangs_is_a_fault_of_the_judge(tmp_path: Path) -> None:
+    async def work(scheduler: Scheduler) -> None:
+        hanging = await scheduler.grade(order(f"// fake: wait {tmp_path / 'never'}"))
+        assert hanging.report is None
+        assert hanging.fault == "the grade took longer than 0.5 s and was ended"
+        assert solved(await scheduler.grade(order()))
+
+    scheduled(tmp_path, work, grade_limit_s=0.5)
+
+
+def test_an_idle_process_that_dies_costs_no_grade(tmp_path: Path) -> None:
+    async def work(scheduler: Scheduler) -> None:
+        assert solved(await scheduler.grade(order()))
+        first = worker()
+        first.kill()
+        while scheduler.status is HealthStatus.OK:
+            await asyncio.sleep(0)
+        assert solved(await scheduler.grade(order()))
+        assert worker().pid != first.pid
+
+    scheduled(tmp_path, work)
+
+
+def test_orders_are_graded_as_they_came(tmp_path: Path) -> None:
+    go = tmp_path / "go"
+
+    async def work(scheduler: Scheduler) -> None:
+        ended: list[int] = []
+
+        async def graded(number: int, source: str) -> None:
+            await scheduler.grade(order(source))
+            ended.append(number)
+
+        sources = [f"// fake: wait {go}", "// fake: fault", "// good", "// fake: die", "// good"]
+        grading = [asyncio.create_task(graded(number, source)) for number, source in enumerate(sources)]
+        await asyncio.to_thread(wait_for, Path(f"{go}.reached"))
+        assert scheduler.depth == 4
+        go.touch()
+        await asyncio.gather(*grading)
+        assert ended == [0, 1, 2, 3, 4]
+
+    scheduled(tmp_path, work)
+
+
+def test_a_program_that_is_missing_makes_the_judge_unfit(tmp_path: Path) -> None:
+    async def main() -> None:
+        scheduler = Scheduler(["no-such-program"], tmp_path / "worker.log", queue_limit=10)
+        running = asyncio.create_task(scheduler.run())
+        while scheduler.status is not HealthStatus.UNFIT:
+            await asyncio.sleep(0)
+        running.cancel()
+        assert "no-such-program" in scheduler.reason
+
+    asyncio.run(main())

@@ -1,0 +1,151 @@
+"""Validation of kernels: each kind of fault FAILs by name, and the shipped kernels pass."""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from kernels import TWICE, TWICE_C, TWICE_FILES, copy_kernel, court, write_kernel
+
+from bench.mutants import KINDS, mutants
+from bench.task import find_task, load_task, select
+from bench.validate import Check, Verdict, validate, worst
+
+
+@pytest.fixture
+def checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Iterator[Check]]:
+    """Validates the kernel `twice` with some of its files and fields replaced."""
+    monkeypatch.setenv("KCOURT_TASKS_DIR", str(tmp_path))
+
+    def check(files: dict[str, str] | None = None, **fields: Any) -> Iterator[Check]:
+        write_kernel(tmp_path, TWICE | fields, TWICE_FILES | (files or {}))
+        return validate(find_task("twice"), court())
+
+    return check
+
+
+def failures(checks: Iterator[Check]) -> dict[str, str]:
+    return {check.check: check.note for check in checks if check.verdict is Verdict.FAIL}
+
+
+def test_a_good_kernel_passes(checked: Callable[..., Iterator[Check]]) -> None:
+    checks = list(checked(mutants={"one_untouched": "there is only one output"}))
+    assert worst(checks) is Verdict.PASS, [check.as_dict() for check in checks]
+    names = {check.check for check in checks}
+    assert {"twin", "traffic", "baseline.c", "honest_sum.c", "honest_back.c", "wrong_tail.c", *KINDS} <= names
+
+
+def test_each_fault_is_named(checked: Callable[..., Iterator[Check]]) -> None:
+    found = failures(
+        checked(
+            {
+                "controls/honest_back.c": TWICE_C.format("while (n-- > 0) out[n] = 3 * x[n];"),
+                "controls/honest_sum.c": "this is no C\n",
+                "controls/wrong_tail.c": TWICE_FILES["controls/honest_sum.c"],
+                "controls/wrong_typo.c": "neither is this\n",
+            },
+            traffic="n",
+            mutants={"typo": "no reason", **dict.fromkeys(KINDS, "tried elsewhere")},
+        )
+    )
+    assert set(found) == {"honest_back.c", "honest_sum.c", "wrong_tail.c", "wrong_typo.c", "traffic", "manifest"}
+    assert found["honest_back.c"].startswith("wrong: values")
+    assert found["honest_sum.c"].startswith("build_failed: build")
+    assert "must be rejected for its values, but: solved" in found["wrong_tail.c"]
+    assert "must be rejected for its values, but: build_failed" in found["wrong_typo.c"]
+    assert "fewer than the outputs' own 64000" in found["traffic"]
+    assert found["manifest"].startswith("mutants: 'typo' is no kind; kinds: empty, zeros")
+
+
+def test_a_kernel_that_a_mutant_solves_fails(checked: Callable[..., Iterator[Check]]) -> None:
+    ones = TWICE_FILES["baseline.c"].replace("2 * x[i]", "1")
+    found = failures(
+        checked(
+            {
+                "reference.py": "def twice(x, out, n):\n    out[...] = 1\n",
+                "baseline.c": ones,
+                "controls/honest_sum.c": TWICE_C.format("for (int64_t i = 0; i < n; i++) out[i] = 1;"),
+                "controls/honest_back.c": TWICE_C.format("while (n-- > 0) out[n] = 1;"),
+            }
+        )
+    )
+    assert set(found) == {"constant", "reduced_precision"}
+    assert "solved" in found["constant"]
+
+
+@pytest.mark.parametrize(
+    ("files", "check", "says"),
+    [
+        ({"baseline.c": TWICE_FILES["baseline.c"].replace("2 *", "2.000001 *")}, "twin S", r"out\[0\] at {'n': 2000}"),
+        ({"baseline.c": "this is no C\n"}, "twin_agrees", "does not build"),
+        ({"reference.py": "def twice(x, out, n):\n    out[...] = y\n"}, "twin_agrees", "NameError"),
+    ],
+    ids=["differs", "does-not-build", "raises"],
+)
+def test_a_twin_that_is_not_the_reference_fails(
+    checked: Callable[..., Iterator[Check]], files: dict[str, str], check: str, says: str
+) -> None:
+    first = next(found for found in checked(files) if found.check.startswith("twin"))
+    assert (first.verdict, first.check) == (Verdict.FAIL, check)
+    assert re.search(says, first.note), first.note
+
+
+def test_one_honest_control_is_not_enough(tmp_path: Path) -> None:
+    folder = write_kernel(tmp_path)
+    (folder / "controls" / "honest_sum.c").unlink()
+    checks = validate(load_task(folder), court())
+    assert {next(checks).check, (second := next(checks)).check} == {"traffic", "controls"}
+    assert second.verdict is Verdict.FAIL
+
+
+def test_the_worst_verdict_counts() -> None:
+    def check(verdict: Verdict) -> Check:
+        return Check("k", "c", verdict)
+
+    assert worst([]) is Verdict.FAIL
+    assert worst([check(Verdict.PASS)]) is Verdict.PASS
+    assert worst([check(Verdict.PASS), check(Verdict.WARN)]) is Verdict.WARN
+    assert worst([check(Verdict.WARN), check(Verdict.FAIL), check(Verdict.PASS)]) is Verdict.FAIL
+
+
+@pytest.mark.parametrize("task", select("all"), ids=lambda task: str(task.name))
+def test_every_kernel_has_mutants(task: Any) -> None:
+    made = {mutant.kind: mutant.source for mutant in mutants(task)}
+    assert tuple(made) == KINDS
+    written = [source for source in made.values() if source is not None]
+    assert len(set(written)) == len(written) >= 7
+
+
+def test_the_command_validates_shipped_kernels(kcourt: Callable[..., Any], tmp_path: Path) -> None:
+    arguments = ("task", "validate", "axpy,floyd_warshall", "--allow-sandbox", "limits")
+    ran = kcourt(*arguments, "--json", "--report", "report.yaml", timeout_s=240)
+    assert ran.code == 0, ran.out
+    verdicts = {name: kernel["verdict"] for name, kernel in ran.json["kernels"].items()}
+    assert verdicts.keys() == {"axpy", "floyd_warshall"}
+    assert set(verdicts.values()) <= {"PASS", "WARN"}
+    assert yaml.safe_load((tmp_path / "report.yaml").read_text()) == ran.json
+
+
+def test_the_command_fails_a_broken_kernel_by_name(kcourt: Callable[..., Any], tmp_path: Path) -> None:
+    folder = copy_kernel(tmp_path / "tasks", "axpy")
+    (folder / "baseline.c").write_text("this is no C\n")
+    env = {"KCOURT_TASKS_DIR": str(tmp_path / "tasks")}
+    ran = kcourt("task", "validate", "axpy", "--allow-sandbox", "limits", env=env, timeout_s=240)
+    assert ran.code == 1
+    assert ran.out.startswith("FAIL  axpy  (")
+    assert "FAIL  twin_agrees: a baseline or call shim does not build" in ran.out
+
+
+@pytest.mark.timing
+@pytest.mark.timeout(900)
+def test_every_shipped_kernel_is_valid(kcourt: Callable[..., Any]) -> None:
+    ran = kcourt("task", "validate", "all", "--allow-sandbox", "limits", "--json", timeout_s=800)
+    bad = {
+        name: [check for check in kernel["checks"] if check["verdict"] == "FAIL"]
+        for name, kernel in ran.json["kernels"].items()
+        if kernel["verdict"] == "FAIL"
+    }
+    assert bad == {}
+    assert len(ran.json["kernels"]) >= 12
