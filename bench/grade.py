@@ -1,6 +1,7 @@
 """A grade, from source to verdict: build → verify → time → hold out → gates → credit. The page to read first."""
 
 import contextlib
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -105,6 +106,7 @@ def bench(work: Work, candidate: Artifact) -> Iterator[tuple[Session, Runner]]:
         contextlib.closing(Arena(task, plan)) as arena,
         start(work, candidate, arena) as runner,
     ):
+        work.provenance["nice"] = os.getpriority(os.PRIO_PROCESS, runner.pid)
         yield Session(task, seed, arena, work.watch), runner
 
 
