@@ -56,7 +56,7 @@ demo: setup ## Run a whole study on this machine: two judges, scripted agents, a
 
 test: setup system ## Run every test: lint and the parallel ones first, then those that measure time, alone
 	@failed=0
-	$(PYTEST) -n auto -m 'not timing' || failed=$$?
+	$(PYTEST) -n auto --dist loadgroup -m 'not timing' || failed=$$?
 	echo
 	echo "Tests that measure time, one at a time:"
 	$(PYTEST) -m timing || failed=$$?
