@@ -26,6 +26,11 @@ def axpy_c(body: str, before: str = "") -> str:
     return f"#define _GNU_SOURCE\n{INCLUDES}{before}\n{AXPY} {{ {body} }}\n"
 
 
+def on_load(body: str) -> str:
+    """C source of a constructor: code that runs when a library is loaded."""
+    return f"__attribute__((constructor)) static void loaded(void) {{ {body} }}\n"
+
+
 def axpy_py(body: str, before: str = "") -> str:
     """Python source of an axpy whose body is one line."""
     return f"import numpy\n{before}\ndef axpy(x, y, out, n, a):\n    {body}\n"

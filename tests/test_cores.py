@@ -98,9 +98,7 @@ def is_leased(folder: Path, core: int) -> bool:
     return False
 
 
-def test_a_lease_keeps_another_process_out_until_it_is_given_back(
-    leases: Path, holder: subprocess.Popen[str]
-) -> None:
+def test_a_lease_keeps_another_process_out_until_it_is_given_back(leases: Path, holder: subprocess.Popen[str]) -> None:
     assert is_leased(leases, 3) and is_leased(leases, 5)
     with timing_lease([4]):
         pass

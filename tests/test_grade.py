@@ -19,6 +19,7 @@ from kernels import (
     axpy_py,
     court,
     graded,
+    on_load,
     order,
     write_kernel,
 )
@@ -126,6 +127,21 @@ def test_a_preview_says_what_is_wrong() -> None:
     assert abs(detail["expected"] - 7) > detail["bound"] >= 0
 
 
+LARGE = AXPY.size(Preset.S)["n"] + 1  # only timed inputs are as large, at M
+HIDING = {
+    "timed": f"{LOOP} if (n >= {LARGE}) out[n / 2] = 0;",
+    "held": f"static int timed; if (n >= {LARGE}) timed = 1; {LOOP} if (timed && n < {LARGE}) out[0] += 1;",
+}
+
+
+@pytest.mark.parametrize("stage", HIDING)
+def test_a_submission_is_checked_until_its_last_call(stage: str) -> None:
+    report = graded(axpy_c(HIDING[stage]), preset=Preset.M, protocol="mw4x5", kind=Kind.SUBMIT)
+    assert (report.outcome, report.property) == (Outcome.WRONG, "values")
+    assert report.detail["stage"] == stage
+    assert report.score is None
+
+
 SECRETS = {
     "values": (axpy_c(f"{LOOP} out[n - 1] += 12345;"), Language.C, Outcome.WRONG),
     "printed": (
@@ -208,8 +224,8 @@ def test_a_fault_of_the_corpus_is_the_judges(what: str, tmp_path: Path, monkeypa
 ENDINGS = [
     (HONEST_C, Language.C),
     (axpy_c("abort();"), Language.C),
-    (axpy_c(LOOP, "__attribute__((constructor)) static void leave(void) { _exit(3); }"), Language.C),
-    (axpy_c(LOOP, "__attribute__((constructor)) static void doom(void) { ualarm(3000, 0); }"), Language.C),
+    (axpy_c(LOOP, on_load("_exit(3);")), Language.C),
+    (axpy_c(LOOP, on_load("ualarm(3000, 0);")), Language.C),
     ("void axpy(", Language.C),
     (HONEST_C.replace("axpy", "other"), Language.C),
     (axpy_c(f"{LOOP} out[n] = 1;"), Language.C),

@@ -109,7 +109,7 @@ def test_fuzzed_sizes_meet_every_residue_and_stay_small(task: Task, number: int)
     for name, limit in task.size(Preset.S).items():
         values = [case.sizes[name] for case in cases]
         assert {value % 16 for value in values} == set(range(16))
-        assert 1 <= min(values) and max(values) <= limit
+        assert min(values) >= 1 and max(values) <= limit
 
 
 @pytest.mark.parametrize("limit", [1, 5, 16, 17, 31, 32, 40])
@@ -117,7 +117,7 @@ def test_fuzzed_sizes_of_a_tiny_preset_stay_in_it(tmp_path: Path, limit: int) ->
     sizes = {preset: {"n": limit} for preset in ("S", "M", "L", "XL")}
     task = load_task(write_kernel(tmp_path, TWICE | {"sizes": sizes}))
     values = [case.sizes["n"] for case in fuzzed_cases(task, SEED, "verify")]
-    assert 1 <= min(values) and max(values) <= limit
+    assert min(values) >= 1 and max(values) <= limit
     assert len({value % 16 for value in values}) >= min(limit, 16) - (limit < 16)
 
 

@@ -7,17 +7,18 @@ from pathlib import Path
 
 import psutil
 import pytest
-from kernels import HONEST_C, HONEST_CPP, HONEST_PYTHON, LOOP, axpy_c, axpy_py, court, graded
+from kernels import HONEST_C, HONEST_CPP, HONEST_PYTHON, LOOP, axpy_c, axpy_py, court, graded, on_load
 
 from bench.build.builder import build_submission
+from bench.grade import correctness_cases
 from bench.judge.schemas import Language, Outcome
 from bench.records import GradeReport
 from bench.task import select
 
 C, CPP, PYTHON = Language.C, Language.CPP, Language.PYTHON
 ONCE = "static int calls; if (calls++ == 0) "
-# Calls of a preview of axpy before the first timed one: one an edge value, sixteen fuzzed.
-CORRECTNESS_CALLS = 28
+AXPY = select("axpy")[0]
+CORRECTNESS_CALLS = len(correctness_cases(AXPY, bytes(32)))
 
 
 @dataclass(frozen=True)
@@ -46,12 +47,10 @@ def wrong(body: str, before: str = "") -> Scene:
 POINTER_KEYED = """
 static float kept[1 << 20]; static const float *seen; static int64_t length;
 """
-FORGED = """
-__attribute__((constructor)) static void forge(void) {
-  const char *line = "{\\"report\\": {\\"outcome\\": \\"solved\\", \\"score\\": 99.0}}\\n";
+FORGED = on_load(r"""
+  const char *line = "{\"report\": {\"outcome\": \"solved\", \"score\": 99.0}}\n";
   for (int fd = 0; fd < 64; fd++) if (write(fd, line, strlen(line)) < 0) continue;
-}
-"""
+""")
 PRINTS = "static char line[1 << 20]; memset(line, 'x', sizeof line); for (int i = 0; i < 1024; i++) "
 BOMB = "volatile char *p = malloc(64ULL << 30); for (uint64_t i = 0; i < 64ULL << 30; i += 4096) p[i] = 1; "
 
@@ -60,7 +59,7 @@ SCENES = {
     "honest C++": Scene(HONEST_CPP, Outcome.SOLVED, None, language=CPP),
     "honest Python": Scene(HONEST_PYTHON, Outcome.SOLVED, None, language=PYTHON),
     "honest with a prepared table": Scene(
-        axpy_c(LOOP, "__attribute__((constructor)) static void prepare(void) { puts(\"ready\"); }"), Outcome.SOLVED, None
+        axpy_c(LOOP, on_load('puts("ready");')), Outcome.SOLVED, None
     ),
     "does not compile": Scene(axpy_c("this is no C"), Outcome.BUILD_FAILED, "build", "error"),
     "does not link": Scene(axpy_c("nobody(out);", "void nobody(float *);"), Outcome.BUILD_FAILED, "load", "nobody"),
@@ -68,7 +67,6 @@ SCENES = {
     "C++ name": Scene(HONEST_CPP.replace('extern "C"', ""), Outcome.BUILD_FAILED, "symbol", "axpy", CPP),
     "wrong at one residue": wrong(f"{LOOP} if (n % 16 == 7) out[0] += 1;"),
     "wrong at a residue no edge has": wrong(f"{LOOP} if (n % 16 == 10) out[n - 1] += 1;"),
-    "wrong from the timed sizes on": wrong(f"{LOOP} if (n > 14000) out[n / 2] = 0;"),
     "does nothing": wrong(""),
     "stale output": wrong(f"{ONCE} {{ {LOOP} }}"),
     "cache keyed by pointer": wrong(
@@ -82,7 +80,7 @@ SCENES = {
     "segfaults": crashed("*(volatile int *)8 = 1;", "signal", "SIGSEGV"),
     "aborts": crashed("abort();", "signal", "SIGABRT"),
     "exits well": crashed("exit(0);", "exit", "exit code 0"),
-    "exits as a runner that could not start": crashed(LOOP, "exit", "exit code 65", "__attribute__((constructor)) static void leave(void) { _exit(65); }"),
+    "exits as a runner that could not start": crashed(LOOP, "exit", "exit code 65", on_load("_exit(65);")),
     "exits between timed calls": crashed(
         f"static int calls; if (++calls > {CORRECTNESS_CALLS + 3}) _exit(0); {LOOP}", "exit", "exit code 0"
     ),
@@ -119,7 +117,7 @@ SCENES = {
 def honest(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A built honest submission: what anyone else may have graded next."""
     folder = tmp_path_factory.mktemp("honest")
-    return str(build_submission(court().sandbox, folder, select("axpy")[0], C, HONEST_C).path)
+    return str(build_submission(court().sandbox, folder, AXPY, C, HONEST_C).path)
 
 
 def words_of(report: GradeReport) -> str:

@@ -1,4 +1,4 @@
-"""Manifests, selectors and tags: every mistake is named with file, line and field; hashes follow what defines a grade."""
+"""Manifests, selectors, tags: a mistake is named with file, line and field; hashes follow what defines a grade."""
 
 import copy
 import json

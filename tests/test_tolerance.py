@@ -89,12 +89,14 @@ def test_each_element_is_looked_at(size: int, dtype: str) -> None:
         assert (found.count, found.first) == (size - position, position)
 
 
-def test_the_worst_of_those_that_pass() -> None:
-    expected = np.array([1.0, 2.0, 4.0, 8.0])
-    found = helper.compare(expected + [0.1, 0.4, 0.2, 3.0], expected, None, 0.25, 0.0)
-    assert (found.count, found.first) == (1, 3)
-    assert found.worst == pytest.approx(0.8)
-    assert helper.compare(expected.copy(), expected, None, 0.0, 0.0).worst == 0
+@pytest.mark.parametrize("size", [255, 256, 257, 100_001])
+def test_each_part_of_a_large_output_is_looked_at(size: int) -> None:
+    expected = np.linspace(1, 2, size)
+    for position in {0, 1, 127, 128, 254, size // 2, size - 2, size - 1}:
+        got = expected.astype(np.float32)
+        got[position] = NAN
+        found = helper.compare(got, expected, None, 1e-6, 0.0)
+        assert (found.count, found.first) == (1, position)
 
 
 def test_a_magnitude_takes_the_place_of_the_expected_value() -> None:

@@ -166,19 +166,10 @@ def test_a_killed_parent_takes_worker_and_runner_along(tmp_path: Path) -> None:
     with started(tmp_path, [*PARENT, *WORKER]) as talk:
         assert "ready" in talk.read()
         (measuring,) = psutil.Process(talk.process.pid).children()
-        endless = axpy_c('if (access("told", F_OK)) close(creat("told", 0600)); for (volatile int i = 0;; i++);')
-        talk.say(json.dumps({"order": order(endless).model_dump(mode="json")}))
-        runner = running(measuring)
+        os.mkfifo(told := tmp_path / "told")
+        endless = axpy_c(f'dprintf(open("{told}", O_WRONLY), "%d\\n", getpid()); for (volatile int i = 0;; i++);')
+        talk.say(json.dumps({"order": order(f"#include <fcntl.h>\n{endless}").model_dump(mode="json")}))
+        with told.open() as line:
+            runner = psutil.Process(int(line.readline()))
         os.kill(talk.process.pid, signal.SIGKILL)
         assert psutil.wait_procs([measuring, runner], timeout=4)[1] == []
-
-
-def running(measuring: psutil.Process) -> psutil.Process:
-    """The runner of a grade under way, once it has loaded the submission."""
-    while True:
-        for child in measuring.children(recursive=True):
-            try:
-                if "axpy.so" in " ".join(child.cmdline()) and "axpy.so" in Path(f"/proc/{child.pid}/maps").read_text():
-                    return child
-            except (psutil.NoSuchProcess, OSError):
-                continue

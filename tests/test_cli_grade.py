@@ -1,0 +1,177 @@
+"""`kcourt grade` and `kcourt task`: exit codes, one JSON object, words for every mistake."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Ran
+from kernels import HONEST_C, HONEST_PYTHON, LOOP, TWICE_FILES, axpy_c, write_kernel
+
+from bench.cli import main
+
+Kcourt = Callable[..., Any]
+
+ANSWER = {
+    *("grade_id", "kernel", "rank", "outcome", "score", "interval", "faster", "suspect", "protocol", "detail"),
+}
+BESIDE = {"inputs", "build", "sandbox", "overhead_ms"}
+QUICK = ("--preset", "S", "--protocol", "mw2x5", "--allow-sandbox", "limits")
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Callable[..., str]:
+    """Writes a submission into the folder that the command runs in."""
+
+    def write(source: str, name: str = "my.c") -> str:
+        (tmp_path / name).write_text(source)
+        return name
+
+    return write
+
+
+def test_a_solved_file_is_one_object(kcourt: Kcourt, mine: Callable[..., str], tmp_path: Path) -> None:
+    ran = kcourt("grade", "axpy", mine(HONEST_C), *QUICK, "--json")
+    assert ran.code == 0, ran.err
+    found = ran.json
+    assert ran.out.count("\n") == 1
+    assert found.keys() >= ANSWER | BESIDE
+    assert (found["kernel"], found["outcome"], found["protocol"]) == ("axpy", "solved", "mw2x5")
+    assert (found["sandbox"], found["rank"], found["suspect"]) == ("limits", 0, None)
+    low, high = found["interval"]
+    assert found["faster"] == (low > 1) and low <= high and found["score"] > 0
+    assert len(found["inputs"]) == 2
+    for each in found["inputs"]:
+        assert each.keys() >= {"sizes", "ratio", "p", "candidate_ns", "denominator_ns"}
+        assert len(each["candidate_ns"]) == 5
+    assert found["build"]["commands"][0][0] == "gcc" and found["build"]["seconds"] > 0
+    assert found["overhead_ms"] > 0
+    assert (tmp_path / ".scratch" / "runs" / "adhoc" / "grades.db").is_file()
+
+
+def test_a_solved_file_is_a_table(kcourt: Kcourt, mine: Callable[..., str]) -> None:
+    ran = kcourt("grade", "axpy", mine(HONEST_PYTHON, "my.py"), *QUICK, env={"COLUMNS": "160"})
+    assert ran.code == 0
+    assert ran.out.startswith("axpy: solved\nS = ")
+    assert "protocol mw2x5, preset S, sandbox limits" in ran.out
+    assert ran.out.count("n=") == 2
+
+
+def test_a_wrong_file_says_where(kcourt: Kcourt, mine: Callable[..., str]) -> None:
+    ran = kcourt("grade", "axpy", mine(axpy_c(f"{LOOP} out[0] = NAN;")), *QUICK, "--json")
+    assert ran.code == 0
+    found = ran.json
+    assert (found["outcome"], found["score"], found["interval"], found["faster"]) == ("wrong", None, None, None)
+    assert found["inputs"] == []
+    detail = found["detail"]
+    assert (detail["property"], detail["output"], detail["index"], detail["got"]) == ("values", "out", [0], "nan")
+    assert detail["bound"] >= 0 and "expected" in detail
+
+
+def test_a_file_that_does_not_compile_shows_the_compilers_words(kcourt: Kcourt, mine: Callable[..., str]) -> None:
+    ran = kcourt("grade", "axpy", mine("void axpy(\n"), *QUICK)
+    assert ran.code == 0
+    assert ran.out.startswith("axpy: build_failed\n")
+    assert "axpy.c:1" in ran.out and "error" in ran.out
+
+
+def test_a_judge_that_fails_is_exit_code_3(kcourt: Kcourt, mine: Callable[..., str], tmp_path: Path) -> None:
+    write_kernel(tmp_path / "tasks", files=TWICE_FILES | {"reference.py": "def twice(x, out, n):\n    raise OSError\n"})
+    env = {"KCOURT_TASKS_DIR": str(tmp_path / "tasks")}
+    ran = kcourt("grade", "twice", mine(TWICE_FILES["controls/honest_sum.c"]), *QUICK, "--json", env=env)
+    assert ran.code == 3
+    assert ran.json["outcome"] == "judge_fault"
+    assert "reference.py: twice() failed" in ran.json["detail"]["message"]
+
+
+USAGE = {
+    "kernel": (["grade", "axpyy", "my.c"], "unknown kernel 'axpyy'; known kernels: argmax_rows, axpy"),
+    "protocol": (["grade", "axpy", "my.c", "--protocol", "mw9x5"], "unknown protocol 'mw9x5'; known protocols: mw2x5"),
+    "language": (["grade", "axpy", "my.c", "--language", "cobol"], "'cobol' is not one of 'c', 'cpp', 'python'"),
+    "preset": (["grade", "axpy", "my.c", "--preset", "XS"], "'XS' is not one of 'S', 'M', 'L', 'XL'"),
+    "suffix": (["grade", "axpy", "my.f90"], "my.f90: no language has the suffix '.f90'; known: .c (c)"),
+    "missing": (["grade", "axpy", "nobody.c"], "nobody.c: cannot be read (No such file or directory)"),
+    "folder": (["grade", "axpy", "folder.c"], "folder.c: cannot be read (Is a directory)"),
+    "binary": (["grade", "axpy", "binary.c"], "binary.c: is not UTF-8 text (byte 1); a submission is source text"),
+    "sandbox": (["grade", "axpy", "my.c", "--allow-sandbox", "vm"], "'vm' is no sandbox level; the levels are limits"),
+    "no file": (["grade", "axpy"], "Missing argument 'file'"),
+    "task": (["task", "show", "axpyy"], "unknown kernel 'axpyy'"),
+    "task all": (["task", "show", "all"], "unknown kernel 'all'"),
+    "selector": (["task", "list", "axpy,nobody"], "'nobody' is no kernel, suite or tag"),
+    "validate": (["task", "validate", "nobody"], "'nobody' is no kernel, suite or tag"),
+}
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Kcourt:
+    """Runs `kcourt` in this process: for what ends before anything is graded."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str) -> Ran:
+        monkeypatch.setattr(sys, "argv", ["kcourt", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        said = capsys.readouterr()
+        return Ran(int(ended.value.code or 0), said.out, said.err)
+
+    return run
+
+
+@pytest.mark.parametrize("mistake", USAGE)
+def test_a_mistake_is_exit_code_2_with_words(
+    here: Kcourt, mine: Callable[..., str], tmp_path: Path, mistake: str
+) -> None:
+    arguments, says = USAGE[mistake]
+    mine(HONEST_C)
+    (tmp_path / "folder.c").mkdir()
+    (tmp_path / "binary.c").write_bytes(b"a\xff")
+    level = [] if "--allow-sandbox" in arguments or arguments[1] in ("list", "show") else ["--allow-sandbox", "limits"]
+    ran = here(*arguments, *level, "--json")
+    assert (ran.code, ran.json["error"]["code"]) == (2, "usage"), ran.err
+    assert says in ran.json["error"]["message"]
+    assert "Traceback" not in ran.err
+
+
+def test_a_weaker_sandbox_is_asked_for_in_words(here: Kcourt, mine: Callable[..., str]) -> None:
+    ran = here("grade", "axpy", mine(HONEST_C))
+    assert ran.code == 1
+    assert "say --allow-sandbox limits to grade with less isolation" in ran.err and "Traceback" not in ran.err
+
+
+def test_a_broken_manifest_is_named(kcourt: Kcourt, tmp_path: Path) -> None:
+    folder = write_kernel(tmp_path / "tasks")
+    manifest = (folder / "task.yaml").read_text().replace('"suite"', '"suit"')
+    (folder / "task.yaml").write_text(manifest)
+    ran = kcourt("task", "list", env={"KCOURT_TASKS_DIR": str(tmp_path / "tasks")})
+    assert ran.code == 2
+    assert ran.err.startswith(f"error: {folder}/task.yaml:")
+    assert "suit" in ran.err and "Traceback" not in ran.err
+
+
+def test_tasks_are_listed(here: Kcourt, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    listed = here("task", "list", "--json").json["kernels"]
+    assert {"axpy", "sgemm", "softmax_rows"} <= {each["kernel"] for each in listed}
+    assert all(each.keys() >= {"suite", "summary", "languages", "tags", "status"} for each in listed)
+    ran = here("task", "list", "dense,softmax_rows")
+    assert ran.code == 0 and "softmax_rows" in ran.out and "gelu" not in ran.out
+
+
+def test_a_task_is_shown(here: Kcourt) -> None:
+    found = here("task", "show", "axpy", "--json").json
+    signature = "void axpy(const float *x, const float *y, float *out, int64_t n, float a);"
+    assert found["signatures"]["c"] == signature
+    assert found["signatures"]["python"] == "def axpy(x, y, out, n, a):"
+    assert set(found["sizes"]) == {"S", "M", "L", "XL"}
+    shown = here("task", "show", "axpy").out
+    assert signature in shown and "gcc" in shown and found["task_hash"] in shown
+
+
+@pytest.mark.parametrize("command", [["grade"], ["task"], ["task", "list"], ["task", "show"], ["task", "validate"]])
+def test_help_has_an_example(here: Kcourt, monkeypatch: pytest.MonkeyPatch, command: list[str]) -> None:
+    monkeypatch.setenv("COLUMNS", "160")
+    ran = here(*command, "--help")
+    assert ran.code == 0
+    if command != ["task"]:
+        assert f"Example: kcourt {' '.join(command)}" in ran.out
