@@ -11,7 +11,6 @@ from bench import process, seeds
 from bench.court import Court
 from bench.errors import UsageError
 from bench.grade import grade
-from bench.judge.answers import worded
 from bench.judge.schemas import ADHOC, Answer, Kind, Language, Preset
 from bench.measure.protocols import ProtocolRole, find_protocol
 from bench.records import GradeOrder, GradeReport
@@ -96,7 +95,7 @@ def _record(order: GradeOrder, report: GradeReport, started: datetime) -> None:
 
 def answer(kernel: str, report: GradeReport) -> Answer:
     """The answer that `/score` would give."""
-    detail = worded({**report.detail, "property": report.property, "log": report.log})
+    detail = {**report.detail, "property": report.property, "log": report.log}
     fields = report.model_dump(include={"grade_id", "outcome", "score", "interval", "faster", "suspect", "protocol"})
     return Answer(kernel=kernel, rank=0, detail=detail, **fields)
 

@@ -1,5 +1,6 @@
 """Rejected: how a stage of a grade ends it early, with an outcome, the property that failed, and what may be shown."""
 
+import math
 from typing import Any
 
 from bench.judge.schemas import Outcome
@@ -16,5 +17,17 @@ class Rejected(Exception):
         super().__init__(f"{outcome}: {property}")
         self.outcome = outcome
         self.property = property
-        self.detail = detail or {}
+        self.detail: dict[str, Any] = worded(detail or {})
         self.log = log
+
+
+def worded(value: Any) -> Any:
+    """`value` with every NaN and infinity as text ("nan", "inf", "-inf"): JSON has no number for them."""
+    match value:
+        case float() if not math.isfinite(value):
+            return str(value)
+        case dict():
+            return {name: worded(inner) for name, inner in value.items()}
+        case list() | tuple():
+            return [worded(inner) for inner in value]
+    return value

@@ -14,8 +14,8 @@ import httpx
 import pytest
 from judge_rank import GOOD, Rank, rank, wait_for, wait_for_text
 
-from bench.judge.answers import worded
 from bench.judge.client import Envelope, JudgeClient, JudgeRefused
+from bench.verdict import worded
 
 
 @pytest.fixture(scope="module")

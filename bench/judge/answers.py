@@ -1,6 +1,5 @@
 """What a report becomes: the answer that leaves (on `/submit` without the hidden inputs), and the row."""
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,22 +81,9 @@ def answer_text(submission: Submission, report: GradeReport, rank: int) -> str:
 def _detail(route: Route, report: GradeReport) -> dict[str, Any]:
     """`/score` shows what was found; `/submit` the property, and the log of a failed build (or our advice)."""
     if route is Route.SCORE:
-        found: dict[str, Any] = worded({**report.detail, "property": report.property, "log": report.log})
-        return found
+        return {**report.detail, "property": report.property, "log": report.log}
     log = {"log": report.log} if report.outcome in (Outcome.BUILD_FAILED, Outcome.JUDGE_FAULT) else {}
     return {"property": report.property, **log}
-
-
-def worded(value: Any) -> Any:
-    """`value` with every NaN and infinity as text ("nan", "inf", "-inf"): JSON has no number for them."""
-    match value:
-        case float() if not math.isfinite(value):
-            return str(value)
-        case dict():
-            return {name: worded(inner) for name, inner in value.items()}
-        case list() | tuple():
-            return [worded(inner) for inner in value]
-    return value
 
 
 def origin_of(submission: Submission, answer: str, course: Course, server: Server) -> GradeOrigin:

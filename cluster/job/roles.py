@@ -33,6 +33,7 @@ def judge_config(layout: RunLayout, wave: Wave, plan: Plan, slot: JudgeSlot) -> 
         router_port=slot.router_port,
         judge_port=slot.judge_port,
         shard=layout.shard(slot.rank),
+        peer_shards={peer.rank: layout.shard(peer.rank) for peer in plan.judges if peer is not slot},
         log_dir=layout.judge,
         shared_dir=layout.shared,
         cache_dir=checkout() / settings.cache_dir,
