@@ -10,9 +10,6 @@ from importlib.metadata import EntryPoint, entry_points, version
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
-import typer
-from typer.core import TyperGroup
-
 from bench.errors import EnvironmentFault, ExitCode, KernelcourtError, UsageError
 
 COMMANDS = "kernelcourt.commands"
@@ -23,15 +20,31 @@ EXTRAS = {
     "triton": {"torch", "triton"},
     "inference": {"vllm"},
 }
-EPILOG = "Example: kcourt grade axpy my_axpy.c. Every command has --help with an example."
+# Written here, not by Typer: importing that alone would take half of the time that a list of commands may.
+HELP = """Usage: kcourt COMMAND [ARGS]...
+
+  Kernelcourt: run agents that write compute kernels, and grade what they write.
+
+Commands:
+{commands}
+
+Options:
+  --version  Print the version and leave.
+  --help     Show this message and leave; after a command, its own help.
+
+Example: kcourt grade axpy my_axpy.c --preset S --allow-sandbox limits
+"""
 
 
 class Failure(NamedTuple):
     """An error as it leaves the process; `code` is the exit code's name in lower case."""
 
-    exit_code: int
-    code: str
+    exit_code: ExitCode
     message: str
+
+    @property
+    def code(self) -> str:
+        return self.exit_code.name.lower()
 
 
 @cache
@@ -49,64 +62,60 @@ def summary(entry: EntryPoint) -> str:
         return source.readline().strip('" \n')
 
 
+def help_text() -> str:
+    width = max(map(len, commands()), default=0)
+    return HELP.format(commands="\n".join(f"  {name:{width}}  {summary(entry)}" for name, entry in commands().items()))
+
+
 def load_command(name: str) -> Any:
-    """Import a sub-command's module; its command, without the completion options that Typer adds to each."""
+    """Import a sub-command's module; its command, without the completion options that Typer adds to each.
+
+    Raises:
+        UsageError: there is no such command; the message names the nearest.
+    """
+    if name not in commands():
+        near = get_close_matches(name, commands(), n=1)
+        hint = f"did you mean '{near[0]}'?" if near else f"commands: {', '.join(commands())}"
+        raise UsageError(f"no command '{name}'; {hint}")
+    import typer
+
     command = typer.main.get_command(commands()[name].load())
     command.params = [option for option in command.params if not (option.name or "").endswith("_completion")]
     return command
 
 
-class Commands(TyperGroup):
-    """The group of all sub-commands; imports one only when it is called."""
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        return list(commands())
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The sub-command; raises UsageError, naming the nearest, when there is none of that name."""
-        if cmd_name not in commands():
-            near = get_close_matches(cmd_name, commands(), n=1)
-            hint = f"did you mean '{near[0]}'?" if near else f"commands: {', '.join(commands())}"
-            raise UsageError(f"no command '{cmd_name}'; {hint}")
-        return load_command(cmd_name)
-
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, summary(entry)) for name, entry in commands().items()])
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        print(f"kcourt {version('kernelcourt')}")  # noqa: T201
-        raise typer.Exit
-
-
-def _root() -> Any:
-    """The top command; its help is plain text, because rich would double the time that it takes."""
-    app = typer.Typer(cls=Commands, add_completion=False, rich_markup_mode=None, epilog=EPILOG)
-
-    @app.callback(help="Kernelcourt: run agents that write compute kernels, and grade what they write.")
-    def kcourt(
-        version: bool = typer.Option(
-            False, "--version", help="Print the version and leave.", callback=_print_version, is_eager=True
-        ),
-    ) -> None:
-        pass
-
-    return typer.main.get_command(app)
-
-
 def run(arguments: Sequence[str]) -> int:
-    """Run one command line in this process and return its exit code; errors are raised."""
-    outcome = _root().main(args=list(arguments) or ["--help"], prog_name="kcourt", standalone_mode=False)
+    """Run one command line in this process and return its exit code.
+
+    Raises:
+        UsageError: the command line does not parse; whatever else the command raises.
+    """
+    match arguments:
+        case [] | ["--help" | "-h", *_]:
+            sys.stdout.write(help_text())
+            return ExitCode.OK
+        case ["--version", *_]:
+            sys.stdout.write(f"kcourt {version('kernelcourt')}\n")
+            return ExitCode.OK
+        case [str(option), *_] if option.startswith("-"):
+            raise UsageError(f"no option '{option}'; see `kcourt --help`")
+    return _run_command(arguments[0], arguments[1:])
+
+
+def _run_command(name: str, arguments: Sequence[str]) -> int:
+    command = load_command(name)
+    import typer
+
+    try:
+        outcome = command.main(args=list(arguments), prog_name=f"kcourt {name}", standalone_mode=False)
+    except typer.TyperException as error:
+        context = getattr(error, "ctx", None)
+        path = context.command_path if context else f"kcourt {name}"
+        message = error.format_message().rstrip(".") or "a command is missing"
+        raise UsageError(f"{message}; see `{path} --help`") from error
+    except typer.Abort:
+        return ExitCode.CANCELLED
     return outcome if isinstance(outcome, int) else ExitCode.OK
-
-
-def _wording(error: typer.TyperException) -> str:
-    """A command line that does not parse, with where its help is."""
-    context = getattr(error, "ctx", None)
-    path = context.command_path if context else "kcourt"
-    return f"{error.format_message().rstrip('.') or 'a command is missing'}; see `{path} --help`"
 
 
 def _missing_extra(error: ModuleNotFoundError) -> EnvironmentFault | None:
@@ -118,32 +127,27 @@ def _missing_extra(error: ModuleNotFoundError) -> EnvironmentFault | None:
     return EnvironmentFault(f"this command needs the package '{package}'; install kernelcourt[{extra}]")
 
 
-def _failure(error: KernelcourtError) -> Failure:
-    return Failure(error.exit_code, error.exit_code.name.lower(), str(error))
-
-
 def _attempt(arguments: Sequence[str]) -> int | Failure:
-    """Exit code of a command, or the error that it met."""
+    """Exit code of a command line, or the error that it met."""
     try:
         return run(arguments)
     except KernelcourtError as error:
-        return _failure(error)
-    except typer.TyperException as error:
-        return Failure(error.exit_code, ExitCode(error.exit_code).name.lower(), _wording(error))
+        return Failure(error.exit_code, str(error))
     except ModuleNotFoundError as error:
         fault = _missing_extra(error)
         if fault is None:
             raise
-        return _failure(fault)
-    except (KeyboardInterrupt, typer.Abort):
+        return Failure(fault.exit_code, str(fault))
+    except KeyboardInterrupt:
         return ExitCode.CANCELLED
 
 
 def _report(failure: Failure, as_json: bool) -> None:
     """The message on standard error and, for `--json`, one object on standard output."""
-    print(f"error: {failure.message}", file=sys.stderr)  # noqa: T201
+    sys.stderr.write(f"error: {failure.message}\n")
     if as_json:
-        print(json.dumps({"error": {"code": failure.code, "message": failure.message}}))  # noqa: T201
+        error = {"code": failure.code, "message": failure.message}
+        sys.stdout.write(json.dumps({"error": error}) + "\n")
 
 
 def main() -> NoReturn:

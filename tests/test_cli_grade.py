@@ -99,6 +99,7 @@ USAGE = {
     "task": (["task", "show", "axpyy"], "unknown kernel 'axpyy'"),
     "task all": (["task", "show", "all"], "unknown kernel 'all'"),
     "selector": (["task", "list", "axpy,nobody"], "'nobody' is no kernel, suite or tag"),
+    "report": (["task", "validate", "axpy", "--report", "no/r.yaml"], "no/r.yaml: cannot be written (No such file"),
     "validate": (["task", "validate", "nobody"], "'nobody' is no kernel, suite or tag"),
 }
 

@@ -5,11 +5,11 @@ import signal
 import subprocess
 import sys
 import time
-import uuid
 from pathlib import Path
 
 import psutil
 import pytest
+from sleepers import ended, gone, new_nap
 
 from bench import process
 from bench.errors import EnvironmentFault, UsageError
@@ -23,18 +23,7 @@ def python(code: str, limits: Limits = Limits()) -> Completed:
 
 @pytest.fixture
 def nap() -> str:
-    """Seconds that no other process of this machine sleeps: a name for one's sleepers."""
-    return f"6{uuid.uuid4().int % 10**9:09}"
-
-
-def sleepers(nap: str) -> list[int]:
-    return [p.pid for p in psutil.process_iter(["cmdline"]) if nap in (p.info["cmdline"] or [])]
-
-
-def gone(nap: str, within_s: float = 5) -> bool:
-    """Whether all sleepers of that name end (a killed process may need a moment to leave)."""
-    _, alive = psutil.wait_procs([psutil.Process(pid) for pid in sleepers(nap)], timeout=within_s)
-    return not alive
+    return new_nap()
 
 
 def test_a_command_runs_to_its_end() -> None:
@@ -147,7 +136,7 @@ def test_a_process_dies_with_its_parent() -> None:
         assert parent.stdout is not None and parent.stdout.readline() == b"up\n"
         (child,) = psutil.Process(parent.pid).children()
         parent.kill()
-        assert child.wait(10) is None or not child.is_running()
+        assert ended([child.pid])
 
 
 @pytest.mark.parametrize(("ignores", "grace_s"), [(False, 30.0), (True, 0.2)], ids=["obeys", "ignores"])

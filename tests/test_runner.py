@@ -1,13 +1,11 @@
 """What submissions do to the process that runs them: each ends in its own outcome, and costs nobody else anything."""
 
-import uuid
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import psutil
 import pytest
 from kernels import HONEST_C, HONEST_CPP, HONEST_PYTHON, LOOP, axpy_c, axpy_py, court, graded, on_load
+from sleepers import gone, new_nap
 
 from bench.build.builder import build_submission
 from bench.grade import correctness_cases
@@ -148,14 +146,8 @@ def test_a_loop_for_ever_is_a_timeout(honest: str) -> None:
 
 
 @pytest.fixture
-def nap() -> Iterator[str]:
-    """Seconds that no other process of this machine sleeps: a name for one's sleepers."""
-    yield f"7{uuid.uuid4().int % 10**9:09}"
-
-
-def alive(nap: str) -> list[psutil.Process]:
-    found = [p for p in psutil.process_iter(["cmdline"]) if nap in (p.info["cmdline"] or [])]
-    return psutil.wait_procs(found, timeout=5)[1]
+def nap() -> str:
+    return new_nap()
 
 
 SLEEP = 'execlp("sleep", "sleep", "{}", (char *)0)'
@@ -174,21 +166,21 @@ def test_a_process_left_behind_is_found_and_ended(how: str, nap: str, honest: st
     leaves = LEAVES[how].format(sleep=SLEEP.format(nap))
     report = graded(axpy_c(f"{LOOP} {ONCE} {leaves}"))
     assert (report.outcome, report.property) == (Outcome.TAMPERED, "processes"), words_of(report)
-    assert alive(nap) == []
+    assert gone(nap)
     assert graded(None, library=honest).outcome is Outcome.SOLVED
 
 
 def test_a_crash_takes_its_children_with_it(nap: str) -> None:
     report = graded(axpy_c(f"{ONCE} if (!fork()) {SLEEP.format(nap)}; abort();"))
     assert report.outcome is Outcome.CRASHED
-    assert alive(nap) == []
+    assert gone(nap)
 
 
 def test_a_process_of_python_left_behind_is_found_and_ended(nap: str) -> None:
     start = f"import subprocess\nsubprocess.Popen(['sleep', '{nap}'], start_new_session=True)"
     report = graded(axpy_py("out[:] = a * x + y", start), PYTHON)
     assert (report.outcome, report.property) == (Outcome.TAMPERED, "processes"), words_of(report)
-    assert alive(nap) == []
+    assert gone(nap)
 
 
 def test_a_library_that_is_not_there_does_not_load(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import yaml
 from bench import abi
 from bench.build.builder import build_command
 from bench.court import open_court
-from bench.errors import ExitCode
+from bench.errors import ExitCode, UsageError
 from bench.judge.schemas import Language
 from bench.task import Task, find_task, select, tasks_root
 from bench.validate import Check, Verdict, validate, worst
@@ -95,6 +95,8 @@ def validate_tasks(
     Example: kcourt task validate all --allow-sandbox limits --report validation_report.yaml
     """
     court = open_court(allow_sandbox)
+    if report is not None:
+        _must_be_writable(report)
     found: dict[str, list[Check]] = {}
     for task in select(selector):
         found[task.name] = list(validate(task, court))
@@ -113,6 +115,14 @@ def validate_tasks(
         typer.echo(json.dumps(summary))
     if any(worst(checks) is Verdict.FAIL for checks in found.values()):
         raise typer.Exit(ExitCode.FAILED)
+
+
+def _must_be_writable(path: Path) -> None:
+    """Raises UsageError now, rather than after minutes of work."""
+    try:
+        path.touch()
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written ({error.strerror})") from error
 
 
 def _print_checks(kernel: str, checks: list[Check], verbose: bool) -> None:
