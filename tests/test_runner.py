@@ -34,6 +34,10 @@ def crashed(body: str, property: str, says: str, before: str = "") -> Scene:
     return Scene(axpy_c(body, before), Outcome.CRASHED, property, says)
 
 
+def tampered(body: str, says: str) -> Scene:
+    return Scene(axpy_c(body), Outcome.TAMPERED, "memory", says)
+
+
 def raises(body: str, says: str, outcome: Outcome = Outcome.CRASHED) -> Scene:
     return Scene(axpy_py(body), outcome, "exception", says, PYTHON)
 
@@ -74,7 +78,8 @@ SCENES = {
     ),
     "NaN": wrong(f"{LOOP} out[n / 2] = NAN;"),
     "prints a forged report": wrong("", FORGED),
-    "writes to an input": crashed(f"{LOOP} ((float *)x)[0] = 0;", "signal", "SIGSEGV"),
+    "writes to an input": tampered(f"{LOOP} ((float *)x)[0] = 0;", "read-only array 'x'"),
+    "reads beyond an input": tampered(f"{LOOP} out[0] += y[n + 16];", "array 'y'"),
     "segfaults": crashed("*(volatile int *)8 = 1;", "signal", "SIGSEGV"),
     "aborts": crashed("abort();", "signal", "SIGABRT"),
     "exits well": crashed("exit(0);", "exit", "exit code 0"),

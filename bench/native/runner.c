@@ -14,11 +14,31 @@
 typedef void (*kernel_t)(void);
 typedef void (*invoke_t)(kernel_t, char **, const int64_t *);
 
-/* Map a buffer between two pages that fault, read-only unless the kernel may write to it. */
-static char *borrow(int fd, size_t bytes, int writable) {
+static struct kc_control *control;
+static struct { char *low, *high; } lent[KC_ARGUMENTS];
+
+/* Note whose buffer (or guard page) a fault lay in; the default action, restored by SA_RESETHAND, then ends us. */
+static void on_fault(int signal, siginfo_t *info, void *context) {
+  (void)signal, (void)context;
+  for (int i = 0; i < KC_ARGUMENTS; i++)
+    if ((char *)info->si_addr >= lent[i].low && (char *)info->si_addr < lent[i].high) control->fault = i + 1;
+}
+
+static void watch_faults(void) {
+  static char stack[1 << 14]; /* a kernel that overflowed its own has none to handle the fault on */
+  sigaltstack(&(stack_t){.ss_sp = stack, .ss_size = sizeof stack}, 0);
+  struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK | (int)SA_RESETHAND};
+  sigaction(SIGSEGV, &action, 0);
+  sigaction(SIGBUS, &action, 0);
+}
+
+/* Map an argument's buffer between two pages that fault, read-only unless the kernel may write to it. */
+static char *borrow(int argument, int fd, size_t bytes, int writable) {
   size_t page = (size_t)sysconf(_SC_PAGESIZE);
   char *region = mmap(0, bytes + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (region == MAP_FAILED) return 0;
+  lent[argument].low = region;
+  lent[argument].high = region + bytes + 2 * page;
   char *at = mmap(region + page, bytes, PROT_READ | (writable ? PROT_WRITE : 0), MAP_SHARED | MAP_POPULATE | MAP_FIXED, fd, 0);
   return at == MAP_FAILED ? 0 : at;
 }
@@ -35,20 +55,21 @@ int main(int argc, char **argv) {
   if (argc < 6) return 64;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   prctl(PR_SET_CHILD_SUBREAPER, 1); /* what a submission forks twice stays among our descendants */
-  struct kc_control *c = mmap(0, sizeof *c, PROT_READ | PROT_WRITE, MAP_SHARED, atoi(argv[1]), 0);
+  struct kc_control *c = control = mmap(0, sizeof *c, PROT_READ | PROT_WRITE, MAP_SHARED, atoi(argv[1]), 0);
   if (c == MAP_FAILED) return 65;
   char *base[KC_ARGUMENTS] = {0};
   for (int i = 6; i < argc && i - 6 < KC_ARGUMENTS; i++) {
     int fd, writable;
     size_t bytes;
     if (sscanf(argv[i], "%d:%zu:%d", &fd, &bytes, &writable) != 3) continue;
-    if (!(base[i - 6] = borrow(fd, bytes, writable))) return kc_say(c, KC_STARTING, "a buffer could not be mapped"), 66;
+    if (!(base[i - 6] = borrow(i - 6, fd, bytes, writable))) return kc_say(c, KC_STARTING, "a buffer could not be mapped"), 66;
   }
   syscall(SYS_close_range, 3, ~0U, 0);
   pin(argv[2]);
   void *shim = dlopen(argv[3], RTLD_NOW | RTLD_LOCAL);
   invoke_t invoke = shim ? (invoke_t)dlsym(shim, "kc_invoke") : 0;
   if (!invoke) return kc_say(c, KC_STARTING, dlerror()), 67;
+  watch_faults();
   kc_say(c, KC_LOADING, "");
   void *library = dlopen(argv[4], RTLD_NOW | RTLD_LOCAL);
   if (!library) return kc_say(c, KC_NOT_LOADED, dlerror()), 68;

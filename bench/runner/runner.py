@@ -46,6 +46,7 @@ class Runner:
         self._control = Control.from_buffer(self._page)
         self._at = ctypes.addressof(self._control)
         self._generation = 0
+        self._arguments = tuple(arena.task.arguments)
         self._log = (folder / f"{symbol}-{os.urandom(4).hex()}.log").open("w+b")
         self.empty_ns = 0
         self.own_ns = 0
@@ -153,6 +154,11 @@ class Runner:
         if code == -signal.SIGKILL:
             message = "it was killed, most likely for the memory it took"
             return Rejected(Outcome.RESOURCE, "memory", {"message": message, "stage": stage}, self._tail())
+        if code in (-signal.SIGSEGV, -signal.SIGBUS) and 0 < self._control.fault <= len(self._arguments):
+            output = self._arguments[self._control.fault - 1]
+            message = f"it wrote to the read-only array '{output}', or reached beyond its ends"
+            detail = {"message": message, "output": output, "stage": stage}
+            return Rejected(Outcome.TAMPERED, "memory", detail, self._tail())
         name = signal.Signals(-code).name if code < 0 else f"exit code {code}"
         message = f"the process ended in the middle of a call ({name})"
         return Rejected(
