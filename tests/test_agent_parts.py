@@ -68,7 +68,7 @@ def test_classify(seen: Observed, mode: SubmissionMode, end: End) -> None:
         (End.CRASH, 3, 10.0, False),
         (End.CRASH, 1, 0.0, False),
         (End.TOOLS_UNAVAILABLE, 1, 10.0, True),
-        *[(end, 1, 10.0, False) for end in set(End) - {End.CRASH, End.TOOLS_UNAVAILABLE}],
+        *[(end, 1, 10.0, False) for end in End if end not in (End.CRASH, End.TOOLS_UNAVAILABLE)],
     ],
 )
 def test_relaunches(end: End, launches: int, remaining_s: float, again: bool) -> None:

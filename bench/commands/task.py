@@ -54,7 +54,7 @@ def list_tasks(selector: Selector = "all", as_json: Json = False) -> None:
             fact["suite"],
             " ".join(fact["languages"]),
             " ".join(fact["tags"]),
-            fact["summary"],
+            escape(fact["summary"]),
         )
     Console().print(table)
 

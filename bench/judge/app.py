@@ -42,7 +42,7 @@ async def _serve(config: JudgeConfig, worker_argv: Sequence[str]) -> int:
         scheduler = Scheduler(worker_argv, config.log_dir / f"worker-{config.rank}.log", config.queue_limit)
         metrics = Metrics(lambda: scheduler.depth)
         service = GradeService(config, secret, shard, scheduler, metrics.graded)
-        server = serving.server(create_app(service, metrics, secret), serving.FINISH_S)
+        server = serving.server(create_app(service, metrics, secret), service.health_json, serving.FINISH_S)
         listener = serving.listen(serving.LOOPBACK, config.judge_port)
         # It ends only by a fault of its own, and the judge with it: the supervisor starts a fresh one.
         measuring = asyncio.create_task(scheduler.run())

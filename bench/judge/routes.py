@@ -180,7 +180,7 @@ def create_app(service: GradeService, metrics: Metrics, secret: bytes | None) ->
     for kind in (Refused, RequestValidationError, HTTPException, Exception):
         app.add_exception_handler(kind, _refused)
     _add_routes(app, Endpoints(service, metrics, secret))
-    return Gateway(app, service.health_json, metrics, (*ROUTES, "/docs"))
+    return Gateway(app, metrics, (*ROUTES, "/docs"))
 
 
 def _add_routes(app: FastAPI, endpoints: Endpoints) -> None:

@@ -1,0 +1,252 @@
+"""The clients' side of a router: whole requests in, one at a time on each connection, and answers out.
+
+Why not uvicorn: its scope, its task and its events of a request cost more than all the rest of the way through a
+router. The parser is uvicorn's, httptools; what a server owes its clients beyond parsing is below.
+"""
+
+import asyncio
+import socket
+from http import HTTPStatus
+from typing import NamedTuple, cast
+
+import httptools
+import structlog
+
+from bench.judge.refusal import Refused, error_body, too_large
+from bench.judge.requestid import ID_HEADER, request_id
+from bench.judge.serving import BACKLOG, KEEP_ALIVE_S
+from bench.judge.supervisor import JudgeState, Supervisor
+from bench.judge.upstream import Connection, Upstream
+
+log = structlog.get_logger()
+
+# Headers that belong to one connection and not to the request (RFC 9110, 7.6.1); the length is set anew,
+# because the body travels whole, and `expect` has been answered here.
+_OF_CONNECTION = frozenset(
+    {
+        *(b"connection", b"keep-alive", b"proxy-connection", b"te", b"trailer", b"transfer-encoding"),
+        *(b"upgrade", b"content-length", b"expect", ID_HEADER),
+    }
+)
+# The rest of a body is still on its way when these are answered, or nobody knows where the next request starts.
+_ENDS_CONNECTION = frozenset({"body_too_large", "incomplete_body", "bad_http"})
+_NOT_HTTP = "Content-Length must be the body's length in bytes; send one HTTP/1.1 request at a time"
+
+
+class Limits(NamedTuple):
+    """What a client may do: size of a body in bytes, seconds that a body may stand still."""
+
+    body_bytes: int
+    stall_s: float
+
+
+class Clients:
+    """The open connections of all clients; `supervisor` says whether the rank is lost."""
+
+    def __init__(self, upstream: Upstream, supervisor: Supervisor, limits: Limits) -> None:
+        self.upstream, self.limits = upstream, limits
+        self._supervisor = supervisor
+        self._open: set[Client] = set()
+        self._none_open = asyncio.Event()
+        self.ending = False
+
+    async def listen(self, listener: socket.socket) -> asyncio.Server:
+        """Take connections on a listening socket."""
+        return await asyncio.get_running_loop().create_server(lambda: Client(self), sock=listener, backlog=BACKLOG)
+
+    async def end(self, finish_s: float) -> None:
+        """Close every connection: an idle one now, another after its answer, all after `finish_s` seconds."""
+        self.ending = True
+        for client in list(self._open):
+            client.end()
+        if self._open:
+            self._none_open.clear()
+            await asyncio.wait({asyncio.ensure_future(self._none_open.wait())}, timeout=finish_s)
+        for client in list(self._open):
+            client.abort()
+
+    def add(self, client: "Client") -> None:
+        self._open.add(client)
+
+    def remove(self, client: "Client") -> None:
+        self._open.discard(client)
+        if not self._open:
+            self._none_open.set()
+
+    def unavailable(self) -> Refused:
+        """Why the judge gave no answer."""
+        if self._supervisor.state is JudgeState.LOST:
+            message = "the judge of this rank died too often and stays down; go on at another rank"
+            return Refused(503, "rank_lost", message)
+        message = "the judge restarts; send the request again in a few seconds, with the same Idempotency-Key"
+        return Refused(502, "judge_restarting", message)
+
+
+class _Request:
+    """A request as far as it has come."""
+
+    def __init__(self) -> None:
+        self.url = self.given_id = self.length = b""
+        self.passed: list[bytes] = []
+        self.expects_100 = self.head_complete = self.complete = False
+        self.body: list[bytes] = []
+        self.size_bytes = 0
+
+    def add_header(self, name: bytes, value: bytes) -> None:
+        lowered = name.lower()
+        if lowered not in _OF_CONNECTION:
+            self.passed.append(b"%s: %s\r\n" % (lowered, value))
+        elif lowered == ID_HEADER:
+            self.given_id = value
+        elif lowered == b"content-length":
+            self.length = value
+        elif lowered == b"expect":
+            self.expects_100 = value.lower() == b"100-continue"
+
+    def complete_head(self, method: bytes, keep_alive: bool) -> None:
+        self.method, self.keep_alive = method, keep_alive
+        self.request_id = request_id(self.given_id)
+        self.head_complete = True
+
+    def rendered(self) -> bytes:
+        """The request as the judge gets it."""
+        line = b"%s %s HTTP/1.1\r\n" % (self.method, self.url)
+        last = b"%s: %s\r\ncontent-length: %d\r\n\r\n" % (ID_HEADER, self.request_id, self.size_bytes)
+        return b"".join((line, *self.passed, last, *self.body))
+
+
+class Client(asyncio.Protocol):
+    """One client's connection. Its timer ends an idle connection and a body that stands still."""
+
+    def __init__(self, clients: Clients) -> None:
+        self._clients, self._limits = clients, clients.limits
+        self._loop = asyncio.get_running_loop()
+        self._parser = httptools.HttpRequestParser(self)
+        # The request that is read or answered now, and the connection to the judge that it occupies.
+        self._request: _Request | None = None
+        self._judge: Connection | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._timer = self._loop.call_later(KEEP_ALIVE_S, self._transport.close)
+        self._clients.add(self)
+
+    def data_received(self, data: bytes) -> None:
+        if self._transport.is_closing():
+            return
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            # The request offers another protocol, and is answered in this one.
+            pass
+        except httptools.HttpParserCallbackError as error:
+            if not isinstance(error.__context__, Refused):
+                raise
+            self._refuse(error.__context__)
+            return
+        except httptools.HttpParserError:
+            self._refuse(Refused(400, "bad_http", f"this is no HTTP request. {_NOT_HTTP}"))
+            return
+        self._go_on(self._request)
+
+    # What the parser calls; what is raised here ends the parsing.
+
+    def on_message_begin(self) -> None:
+        if self._request is not None:
+            raise Refused(400, "bad_http", f"more came before the answer. {_NOT_HTTP}")
+        self._request = _Request()
+
+    def on_url(self, url: bytes) -> None:
+        assert self._request is not None
+        self._request.url += url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        assert self._request is not None
+        self._request.add_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        request, parser = self._request, self._parser
+        assert request is not None
+        request.complete_head(parser.get_method(), parser.should_keep_alive() and parser.get_http_version() != "1.0")
+        if int(request.length or 0) > self._limits.body_bytes:
+            raise too_large(self._limits.body_bytes)
+        if request.expects_100:
+            self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+    def on_body(self, body: bytes) -> None:
+        assert self._request is not None
+        self._request.body.append(body)
+        self._request.size_bytes += len(body)
+        if self._request.size_bytes > self._limits.body_bytes:
+            raise too_large(self._limits.body_bytes)
+
+    def on_message_complete(self) -> None:
+        assert self._request is not None
+        self._request.complete = True
+
+    def _go_on(self, request: _Request | None) -> None:
+        """Ask the judge once the request is whole, or wait for the rest of its body."""
+        if request is None or self._judge is not None:
+            return
+        if request.complete:
+            self._timer.cancel()
+            self._judge = self._clients.upstream.ask(request.rendered(), request.method == b"HEAD", self)
+        elif request.head_complete:
+            self._timer.cancel()
+            self._timer = self._loop.call_later(self._limits.stall_s, self._stalled, request)
+
+    def _stalled(self, request: _Request) -> None:
+        why = f"after {request.size_bytes} bytes of the body no more came; send what Content-Length says"
+        self._refuse(Refused(400, "incomplete_body", why))
+
+    def answered(self, answer: bytes, keep_alive: bool) -> None:
+        assert self._request is not None
+        if keep_alive and not (keep_alive := self._request.keep_alive and not self._clients.ending):
+            answer = answer.replace(b"\r\n", b"\r\nconnection: close\r\n", 1)
+        self._transport.write(answer)
+        self._request = self._judge = None
+        if keep_alive:
+            self._timer = self._loop.call_later(KEEP_ALIVE_S, self._transport.close)
+        else:
+            self._transport.close()
+
+    def lost(self, why: str) -> None:
+        assert self._request is not None
+        log.warning("upstream_lost", why=why, request_id=self._request.request_id.decode())
+        self._refuse(self._clients.unavailable())
+
+    def _refuse(self, error: Refused) -> None:
+        """Answer the request in the judge's place."""
+        if self._judge is not None:
+            self._judge.close()
+        if self._request is None:
+            self._request = _Request()
+        if not self._request.head_complete:
+            self._request.complete_head(b"", False)
+        self.answered(_rendered(error, self._request), error.code not in _ENDS_CONNECTION)
+
+    def end(self) -> None:
+        """Close once there is nothing to answer."""
+        if self._request is None:
+            self._transport.close()
+
+    def abort(self) -> None:
+        self._transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._timer.cancel()
+        self._clients.remove(self)
+        if self._judge is not None:
+            self._judge.close()
+        if self._request is not None and self._request.head_complete:
+            path, word = self._request.url.decode(), self._request.request_id.decode()
+            log.info("client_gone", status=499, path=path, request_id=word)
+
+
+def _rendered(error: Refused, request: _Request) -> bytes:
+    body = error_body(error.code, error.message, request.request_id.decode())
+    head = b"HTTP/1.1 %d %s\r\ncontent-type: application/json\r\ncontent-length: %d\r\n%s: %s\r\n%s\r\n" % (
+        *(error.status, HTTPStatus(error.status).phrase.encode(), len(body), ID_HEADER, request.request_id),
+        b"connection: close\r\n" if error.code in _ENDS_CONNECTION else b"",
+    )
+    return head if request.method == b"HEAD" else head + body
