@@ -148,9 +148,14 @@ def timed_sizes(task: Task, seed: bytes, preset: Preset, index: int) -> dict[str
     return dict(zip(limits, _integers(seed, "timed", f"input{index}", low, list(limits.values())), strict=True))
 
 
-def random_bits(seed: bytes, stage: str, use: str, count: int) -> list[bool]:
-    """Random booleans for orders within pairs."""
-    return [bool(word & np.uint64(1)) for word in words(stream_key(seed, stage, "bits", use), count)]
+def balanced_order(seed: bytes, index: int, runs: int) -> list[bool]:
+    """Which pairs of timed input `index` the candidate goes first in: half of them, at random places.
+
+    An odd pair goes to the candidate in every second input, so that over a grade neither side gains by its place.
+    """
+    places = np.argsort(words(stream_key(seed, "timed", "order", f"input{index}"), runs), kind="stable")
+    first = (runs + index % 2) // 2
+    return [bool(place < first) for place in places]
 
 
 def sizes_text(sizes: Sizes) -> str:

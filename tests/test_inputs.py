@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kernels import TWICE, write_kernel
 
 from bench import seeds
-from bench.inputs import Case, draw, edge_cases, fuzzed_cases, random_bits, scalar_value, timed_sizes, words
+from bench.inputs import Case, balanced_order, draw, edge_cases, fuzzed_cases, scalar_value, timed_sizes, words
 from bench.judge.schemas import Preset
 from bench.native import helper
 from bench.task import INTEGER_FAMILIES, Argument, Family, Role, Task, load_task, select
@@ -192,10 +192,12 @@ def test_a_scalar_is_exact_in_its_dtype(family: Family, dtype: str) -> None:
         assert isinstance(value, int if dtype.startswith("int") else float)
 
 
-def test_orders_within_pairs_are_random() -> None:
-    bits = [bit for index in range(200) for bit in random_bits(SEED, "timed", f"order{index}", 5)]
-    assert sum(bits) / len(bits) == pytest.approx(0.5, abs=0.06)
-    assert len({tuple(bits[i : i + 5]) for i in range(0, len(bits), 5)}) > 20
+@pytest.mark.parametrize("runs", [1, 2, 5, 8])
+def test_orders_within_an_input_are_random_but_balanced(runs: int) -> None:
+    orders = [tuple(balanced_order(SEED, index, runs)) for index in range(200)]
+    assert {sum(order) for order in orders[0::2]} == {runs // 2}
+    assert {sum(order) for order in orders[1::2]} == {(runs + 1) // 2}
+    assert len(set(orders)) >= min(2 * runs, 20) - 1
 
 
 def test_words_are_numpys_philox() -> None:

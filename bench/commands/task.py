@@ -45,6 +45,7 @@ def list_tasks(selector: Selector = "all", as_json: Json = False) -> None:
         typer.echo(json.dumps({"kernels": facts}))
         return
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     table = Table("kernel", "suite", "languages", "tags", "summary")

@@ -46,6 +46,11 @@ class JoinedWrites:
             self._held = data
             asyncio.get_running_loop().call_soon(self._flush)
 
+    def write_whole(self, answer: bytes) -> None:
+        """Send an answer that is complete at once."""
+        self._flush()
+        self._transport.write(answer)
+
     def close(self) -> None:
         self._flush()
         self._transport.close()
@@ -71,7 +76,8 @@ class Protocol(HttpToolsProtocol):
         self._is_short = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(cast(asyncio.Transport, JoinedWrites(transport)))
+        self._joined = JoinedWrites(transport)
+        super().connection_made(cast(asyncio.Transport, self._joined))
 
     def on_headers_complete(self) -> None:
         idle = self.cycle is None or self.cycle.response_complete
@@ -89,14 +95,14 @@ class Protocol(HttpToolsProtocol):
             super().on_message_complete()
             return
         word = request_id(dict(self.headers).get(ID_HEADER, b""))
-        self.transport.write(_answer(b"200 OK", word, self._health()))
+        self._joined.write_whole(_answer(b"200 OK", word, self._health()))
         self.on_response_complete()
 
     def send_400_response(self, msg: str) -> None:
         word = request_id()
         why = f"{msg} Content-Length must be the body's length in bytes; send one HTTP/1.1 request at a time"
         body = error_body("bad_http", why, word.decode())
-        self.transport.write(_answer(b"400 Bad Request", word, body, b"connection: close\r\n"))
+        self._joined.write_whole(_answer(b"400 Bad Request", word, body, b"connection: close\r\n"))
         self.transport.close()
 
 

@@ -29,11 +29,11 @@ class Connection(asyncio.Protocol):
         self._idle = idle
         self._transport: asyncio.Transport | None = None
         self._asker: Asker | None = None
+        self._parser = httptools.HttpResponseParser(self)
 
     def ask(self, request: bytes, without_body: bool, asker: Asker) -> None:
         """Send one request, at once or as soon as there is a connection. An answer to HEAD is `without_body`."""
         self._asker, self._without_body = asker, without_body
-        self._parser = httptools.HttpResponseParser(self)
         self._answer, self._complete = b"", False
         if self._transport is None:
             self._unsent = request
@@ -70,7 +70,8 @@ class Connection(asyncio.Protocol):
 
     def _hand_over(self, asker: Asker) -> None:
         self._asker = None
-        if self._keep_alive:
+        # After an answer to HEAD the parser waits for the body that never comes.
+        if self._keep_alive and not self._without_body:
             self._idle.append(self)
         else:
             self.close()

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bench.errors import JudgeFault
-from bench.inputs import Case, random_bits, timed_sizes
+from bench.inputs import Case, balanced_order, timed_sizes
 from bench.judge.schemas import Preset
 from bench.measure.protocols import Protocol
 from bench.measure.session import OracleOf, Prepared, Session
@@ -66,47 +66,50 @@ def time_inputs(
         JudgeFault: the denominator did.
     """
     for index in range(protocol.inputs):
-        sizes = timed_sizes(session.task, session.seed, preset, index)
-        limits = TimeLimits()
-        pairs: list[Pair] = []
-        repeated = 0
-        orders = random_bits(session.seed, "timed", f"order{index}", protocol.runs + 1 + MAX_REPEATS)
-        orders[0] = False  # the denominator's warm-up sets the candidate's time limit
-        for number, candidate_first in enumerate(orders):
-            case = Case("timed", f"i{index}", f"i{index}.{number}", sizes)
-            pair = _time_pair(session, sides, session.prepare(case, oracle_of), candidate_first, limits)
-            if number == 0:
-                continue
-            if pair.disturbed and repeated < MAX_REPEATS:
-                repeated += 1
-                continue
+        timed = TimedInput(session, sides, oracle_of, preset, index)
+        timed.pair(candidate_first=False)  # warm-up; the denominator goes first and sets the candidate's time limit
+        pairs, repeated = [], 0
+        for candidate_first in balanced_order(session.seed, index, protocol.runs):
+            pair = timed.pair(candidate_first)
+            while pair.disturbed and repeated < MAX_REPEATS:
+                pair, repeated = timed.pair(candidate_first), repeated + 1
             pairs.append(pair)
-            if len(pairs) == protocol.runs:
-                break
-        yield _cell(index, sizes, pairs, repeated, protocol)
+        yield _cell(index, timed.sizes, pairs, repeated, protocol)
 
 
-def _time_pair(session: Session, sides: Sides, prepared: Prepared, candidate_first: bool, limits: TimeLimits) -> Pair:
-    """Call both sides on the same values; the judge's clock was undisturbed unless the pair says otherwise."""
-    timings: dict[str, Timing] = {}
-    for name in ("candidate", "denominator") if candidate_first else ("denominator", "candidate"):
-        if name == "candidate":
-            timings[name] = session.call(sides.candidate, prepared, limits.now_ns, cold=True)
-            limits.saw_candidate(timings[name].elapsed_ns)
+class TimedInput:
+    """One timed input of a grade: gives as many pairs as are asked for, each with values of its own."""
+
+    def __init__(self, session: Session, sides: Sides, oracle_of: OracleOf, preset: Preset, index: int) -> None:
+        self.sizes = timed_sizes(session.task, session.seed, preset, index)
+        self._session, self._sides, self._oracle_of, self._index = session, sides, oracle_of, index
+        self._limits = TimeLimits()
+        self._drawn = 0
+
+    def pair(self, candidate_first: bool) -> Pair:
+        """Call both sides on the same new values, one after the other."""
+        case = Case("timed", f"i{self._index}", f"i{self._index}.{self._drawn}", self.sizes)
+        self._drawn += 1
+        prepared = self._session.prepare(case, self._oracle_of)
+        timings: dict[str, Timing] = {}
+        for side in ("candidate", "denominator") if candidate_first else ("denominator", "candidate"):
+            timings[side] = self._call(side, prepared)
+        disturbed = any(timing.disturbed for timing in timings.values())
+        return Pair(timings["candidate"].elapsed_ns, timings["denominator"].elapsed_ns, candidate_first, disturbed)
+
+    def _call(self, side: str, prepared: Prepared) -> Timing:
+        if side == "denominator":
+            timing = _call_denominator(self._session, self._sides.denominator, prepared)
+            self._limits.saw_denominator(timing.elapsed_ns)
         else:
-            timings[name] = _call_denominator(session, sides.denominator, prepared)
-            limits.saw_denominator(timings[name].elapsed_ns)
-    return Pair(
-        timings["candidate"].elapsed_ns,
-        timings["denominator"].elapsed_ns,
-        candidate_first,
-        any(timing.disturbed for timing in timings.values()),
-    )
+            timing = self._session.call(self._sides.candidate, prepared, self._limits.now_ns, timed=True)
+            self._limits.saw_candidate(timing.elapsed_ns)
+        return timing
 
 
 def _call_denominator(session: Session, runner: Runner, prepared: Prepared) -> Timing:
     try:
-        return session.call(runner, prepared, 60 * LATER_FLOOR_NS, cold=True)
+        return session.call(runner, prepared, 60 * LATER_FLOOR_NS, timed=True)
     except Rejected as error:
         raise JudgeFault(f"the denominator of {session.task.name} failed: {error}: {error.detail}") from error
 

@@ -21,6 +21,10 @@ from bench.task import Argument, Family, Role, Sizes, Task
 from bench.tolerance import Oracle, first_mismatch
 from bench.verdict import Rejected
 
+# A core that has been idle answers slowly at first: the first side of a pair, which waits for the oracle, was 3 to 5 %
+# slower than the second without this (docs/decisions/0006-order-within-a-pair.md).
+WARM_NS = 200_000
+
 OracleOf = Callable[[Task, Inputs, Sizes], Oracle]
 
 
@@ -99,8 +103,10 @@ class Session:
         raw[: value.nbytes] = value.view(np.uint8)
         return int(raw.view(np.int64)[0])
 
-    def call(self, runner: Runner, prepared: Prepared, limit_ns: int, cold: bool = False) -> Timing:
+    def call(self, runner: Runner, prepared: Prepared, limit_ns: int, timed: bool = False) -> Timing:
         """Poison the outputs, renew what is updated in place, call, and check all that came out.
+
+        A timed call starts with cold buffers, on a core that is awake.
 
         Raises:
             Rejected: the call failed, wrote outside its outputs, or gave an output out of bounds.
@@ -112,12 +118,12 @@ class Session:
                     self._fill(case, name, argument, prepared.views[name])
                 else:
                     helper.poison(prepared.views[name], secrets.randbits(64))
-        if cold:
+        if timed:
             with self.watch.stage("flush"):
                 for view in prepared.views.values():
                     flush_caches(view)
         with self.watch.stage("call"):
-            timing = runner.call(prepared.slots, limit_ns, case.stage, self.watch)
+            timing = runner.call(prepared.slots, limit_ns, case.stage, self.watch, WARM_NS if timed else 0)
         with self.watch.stage("compare"):
             self.check(prepared)
         return timing

@@ -26,6 +26,7 @@ STARTING, READY, NOT_LOADED, NO_SYMBOL, RAISED = 0, 1, 2, 3, 4
 START_LIMIT_S = 20.0
 EMPTY_LIMIT_NS = 2_000_000_000
 EMPTY_CALLS = 40
+WAKE_CALLS = 2
 LOG_TAIL_BYTES = 4096
 _HOST = Path(__file__).with_name("host.py")
 
@@ -97,11 +98,13 @@ class Runner:
         with contextlib.suppress(ChildProcessError):
             os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
-    def resume(self) -> None:
-        """Wake the process; two empty calls take the wake-up itself out of what follows."""
+    def resume(self, warm_ns: int = 0) -> None:
+        """Wake the process; two empty calls, and more for `warm_ns`, take the wake-up itself out of what follows."""
         os.kill(self.pid, signal.SIGCONT)
-        for _ in range(2):
+        end, calls = time.perf_counter_ns() + warm_ns, 0
+        while calls < WAKE_CALLS or time.perf_counter_ns() < end:
             self._checked(self._call((), True, EMPTY_LIMIT_NS), "wake")
+            calls += 1
 
     def _calibrate(self) -> int:
         """Median ns of an empty call in this session: what the bracket itself costs on this runner."""
@@ -110,13 +113,13 @@ class Runner:
         self.pause()
         return round(statistics.median(timing.elapsed_ns for timing in calls))
 
-    def call(self, slots: Sequence[int], limit_ns: int, stage: str, watch: Stopwatch) -> Timing:
+    def call(self, slots: Sequence[int], limit_ns: int, stage: str, watch: Stopwatch, warm_ns: int = 0) -> Timing:
         """One call of the kernel, the process stopped before and after; elapsed has the empty call taken off.
 
         Raises:
             Rejected: outcome `timeout`, `crashed` or `resource`.
         """
-        self.resume()
+        self.resume(warm_ns)
         with watch.stage("kernel"):
             timing = self._checked(self._call(slots, False, limit_ns), stage, limit_ns)
         self.pause()
