@@ -7,6 +7,9 @@ from pydantic import ValidationError
 
 from bench.judge.schemas import Answer, Closed, GradeRequest, Outcome
 
+# The largest text that is sent as a submission, bytes.
+SOURCE_CAP_BYTES = 4 << 20
+
 
 class Refusal(Closed):
     """An error that a judge answered with; `status` is None when no answer came."""

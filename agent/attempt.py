@@ -26,7 +26,6 @@ LINE_CAP_BYTES = 8 << 20
 LOG_CAP_BYTES = 256 << 20
 # What a client inherits of the driver's environment; a key or a job's settings never do.
 INHERITED = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH")
-_SWEEPS = 20
 
 
 @dataclass(frozen=True)
@@ -96,9 +95,7 @@ def _start(command: Command, launch: Launch, output: int) -> "subprocess.Popen[b
 def _clear(child: "subprocess.Popen[bytes]") -> None:
     """Kill what a client left: its session, then whatever left that session and fell to this process."""
     process.kill_tree(child)
-    for _ in range(_SWEEPS):
-        if not process.sweep(set()):
-            return
+    process.sweep()
 
 
 class Stream:

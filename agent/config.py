@@ -8,7 +8,11 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from agent.budget import Budget, budget_of
 from bench.errors import ConfigError
-from bench.judge.schemas import Problem, SetupRecord
+from bench.judge.schemas import Problem, SetupRecord, read_secret
+from bench.wording import first_fault
+
+# Names inside the folders that a driver is given; `cluster/job/layout.py` knows where those lie.
+EVENTS, RECORD, MATERIAL = "events.jsonl", "tokens.json", "tasks"
 
 # A client starts in the agent's folder, so a path must not depend on where the driver started.
 Place = Annotated[Path, AfterValidator(Path.absolute)]
@@ -59,11 +63,11 @@ class AgentConfig(BaseModel):
 
     @property
     def events_file(self) -> Path:
-        return self.run_dir / "events.jsonl"
+        return self.run_dir / EVENTS
 
     def material(self, kernel: str) -> Path:
         """Staged start material of a kernel."""
-        return self.shared_dir / "tasks" / kernel
+        return self.shared_dir / MATERIAL / kernel
 
     def home_rank(self, index: int) -> int:
         """Rank that serves the problem of this global index."""
@@ -76,17 +80,8 @@ class AgentConfig(BaseModel):
         return set(self.cpus[worker :: self.workers]) or {self.cpus[worker % len(self.cpus)]}
 
     def secret(self) -> bytes | None:
-        """The job secret, or None for open judges.
-
-        Raises:
-            ConfigError: the file is missing or is no hex text.
-        """
-        if self.secret_file is None:
-            return None
-        try:
-            return bytes.fromhex(self.secret_file.read_text(encoding="ascii").strip())
-        except (OSError, ValueError) as error:
-            raise ConfigError(f"{self.secret_file}: no job secret (hex text) there: {error}") from error
+        """The job secret, or None for open judges; raises ConfigError when the file does not hold one."""
+        return read_secret(self.secret_file) if self.secret_file else None
 
     @classmethod
     def read(cls, path: Path) -> "AgentConfig":
@@ -100,10 +95,7 @@ class AgentConfig(BaseModel):
         except OSError as error:
             raise ConfigError(f"{path}: cannot be read ({error.strerror})") from error
         except ValidationError as error:
-            fault = error.errors(include_url=False)[0]
-            key = ".".join(str(part) for part in fault["loc"])
-            known = ", ".join(cls.model_fields)
-            raise ConfigError(f"{path}: {key}: {fault['msg']}; known keys: {known}") from error
+            raise ConfigError(f"{path}: {first_fault(error, cls.model_fields)}") from error
 
 
 def read_problems(config: AgentConfig) -> list[tuple[int, Problem]]:
@@ -128,8 +120,7 @@ def _problem(config: AgentConfig, number: int, line: str) -> Problem:
         problem = Problem.model_validate_json(line)
         budget_of(problem.budget, config.budget)
     except ValidationError as error:
-        fault = error.errors(include_url=False)[0]
-        raise ConfigError(f"{where}: {'.'.join(map(str, fault['loc']))}: {fault['msg']}") from error
+        raise ConfigError(f"{where}: {first_fault(error, Problem.model_fields)}") from error
     except ValueError as error:
         raise ConfigError(f"{where}: {error}") from error
     if problem.setup not in config.setups:

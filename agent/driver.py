@@ -15,7 +15,7 @@ from multiprocessing.context import ForkProcess
 import structlog
 
 from agent.cancel import STOP_SIGNALS, Cancel
-from agent.config import AgentConfig, check_cpus, read_problems
+from agent.config import RECORD, AgentConfig, check_cpus, read_problems
 from agent.episode import Assignment, Progress, finish, record_of, run_episode
 from agent.harnesses import Harness, load_harness
 from agent.journal import utc_now
@@ -126,7 +126,7 @@ class Node:
             heapq.heappush(self._free, ended.job.worker)
             if ended.process.exitcode not in (ExitCode.OK, ExitCode.CANCELLED):
                 self._lost(ended)
-            if (record := ended.job.dir / "tokens.json").exists():
+            if (record := ended.job.dir / RECORD).exists():
                 self._ends[EpisodeRecord.model_validate_json(record.read_bytes()).end] += 1
 
     def _lost(self, ended: Running) -> None:

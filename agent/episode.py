@@ -9,7 +9,7 @@ from agent.answers import accepted_submit, last_correct_score, read_calls
 from agent.attempt import Attempt, Rules, run_attempt
 from agent.budget import NEVER_PROMOTED, RELAUNCHED, Budget, Observed, budget_of, classify, relaunches
 from agent.cancel import Cancel, CancelRequested
-from agent.config import AgentConfig
+from agent.config import RECORD, AgentConfig
 from agent.folder import fresh_folder, keep_workspace
 from agent.harnesses import Harness, Launch
 from agent.journal import append_json, utc_now, write_private
@@ -110,7 +110,7 @@ def run_episode(job: Assignment, harness: Harness, cancel: Cancel) -> EpisodeRec
 
 def finish(job: Assignment, record: EpisodeRecord) -> None:
     """Write an episode's record and tell the live view."""
-    write_private(job.dir / "tokens.json", record.model_dump_json(indent=2) + "\n")
+    write_private(job.dir / RECORD, record.model_dump_json(indent=2) + "\n")
     job.report("episode_ended", end=record.end, attempts=record.attempts, seconds=round(record.wall_s, 3))
 
 

@@ -24,7 +24,12 @@ def append_json(path: Path, record: dict[str, Any]) -> None:
 
 def write_private(path: Path, text: str) -> None:
     """Write a text whole or not at all, readable by the owner alone."""
+    write_whole(path, text, 0o600)
+
+
+def write_whole(path: Path, text: str, mode: int) -> None:
+    """Write a text whole or not at all, to a file of this mode."""
     partial = path.with_name(f".{path.name}.{os.getpid()}")
-    with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+    with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "w", encoding="utf-8") as file:
         file.write(text)
     partial.replace(path)

@@ -2,11 +2,10 @@
 
 from pathlib import Path
 
+from agent.answers import SOURCE_CAP_BYTES
 from agent.judges import Judges
 from bench.judge.client import Envelope
 from bench.judge.schemas import Answer, GradeRequest, Kind, Language
-
-SOURCE_CAP_BYTES = 4 << 20
 
 
 def promote(

@@ -55,6 +55,7 @@ def _subroutine(task: Task) -> str:
     kinds = sorted({_FORTRAN_TYPES[argument.dtype or "int64"][1] for _, argument in arguments})
     lines = [
         f'subroutine {task.name}({", ".join(task.arguments)}) bind(C, name="{task.name}")',
+        "  ! Arrays are those of C: the same memory, dimensions in reverse order. Index values count from 0.",
         f"  use, intrinsic :: iso_c_binding, only: {', '.join(kinds)}",
         "  implicit none",
         *(f"  {_fortran_declaration(name, argument)}" for name, argument in arguments),

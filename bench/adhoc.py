@@ -1,37 +1,53 @@
 """Grades one file here and now, outside of any job, and keeps the row under the run id `adhoc`."""
 
-import os
 import platform
 import uuid
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from bench import process, seeds
 from bench.court import Court
-from bench.errors import UsageError
+from bench.errors import ShardError, UsageError
 from bench.grade import grade
-from bench.judge.schemas import ADHOC, Answer, Kind, Language, Preset
+from bench.judge.schemas import ADHOC, Kind, Language, Preset
 from bench.measure.protocols import ProtocolRole, find_protocol
+from bench.places import run_root
 from bench.records import GradeOrder, GradeReport
 from bench.results.rows import GradeOrigin
 from bench.results.shard import Shard
-from bench.task import find_task
-from bench.version import commit, package_version
+from bench.task import find_task, tasks_root
+from bench.version import checkout_commit, commit, package_version
 
 
 def adhoc_database() -> Path:
     """Where ad hoc grades are kept: `<RUN_ROOT>/adhoc/grades.db`."""
-    return Path(os.environ.get("RUN_ROOT") or ".scratch/runs") / ADHOC / "grades.db"
+    return run_root() / ADHOC / "grades.db"
+
+
+def check_database() -> None:
+    """Raises UsageError now, rather than after the grade, when its row could not be kept."""
+    try:
+        Shard.open(adhoc_database(), ADHOC, 0, shared=True).close()
+    except ShardError as error:
+        raise UsageError(f"{error}; RUN_ROOT names the folder that ad hoc grades are kept in") from error
+
+
+@dataclass(frozen=True)
+class Graded:
+    """A grade made here; `lost` says why its row is not in the database, if it is not."""
+
+    report: GradeReport
+    lost: str | None = None
 
 
 def language_of(path: Path) -> Language:
     """Raises UsageError when the suffix belongs to no language."""
-    for language in Language:
-        if path.suffix == language.suffix:
-            return language
-    known = ", ".join(f"{language.suffix} ({language})" for language in Language)
-    raise UsageError(f"{path}: no language has the suffix '{path.suffix}'; known: {known}; or say --language")
+    try:
+        return Language.of(path)
+    except ValueError as error:
+        raise UsageError(f"{path}: {error}; or say --language") from error
 
 
 def read_source(path: Path) -> str:
@@ -44,21 +60,21 @@ def read_source(path: Path) -> str:
         raise UsageError(f"{path}: is not UTF-8 text (byte {error.start}); a submission is source text") from error
 
 
-def grade_file(court: Court, kernel: str, path: Path, language: Language, preset: Preset, protocol: str) -> GradeReport:
-    """Grade one file.
+def grade_file(court: Court, kernel: str, path: Path, language: Language, preset: Preset, protocol: str) -> Graded:
+    """Grade one file and keep the row.
 
     Raises:
-        UsageError: the kernel, the protocol or the file does not fit.
+        UsageError: the kernel, the protocol or the file does not fit, or there is no place for the row.
     """
     task = find_task(kernel)
     if language not in task.manifest.languages:
         known = ", ".join(task.manifest.languages)
         raise UsageError(f"{kernel} is not graded in {language}; its languages: {known}")
-    final = find_protocol(protocol).role is not ProtocolRole.PREVIEW
+    kinds = {ProtocolRole.PREVIEW: Kind.SCORE, ProtocolRole.CALIBRATION: Kind.CALIBRATION}
     grade_id = str(uuid.uuid4())
     order = GradeOrder(
         grade_id=grade_id,
-        kind=Kind.SUBMIT if final else Kind.SCORE,
+        kind=kinds.get(find_protocol(protocol).role, Kind.SUBMIT),
         kernel=kernel,
         language=language,
         source=read_source(path),
@@ -67,44 +83,43 @@ def grade_file(court: Court, kernel: str, path: Path, language: Language, preset
         seed=seeds.request_seed(seeds.new_root(), ADHOC, grade_id).hex(),
         disclose=True,
     )
+    check_database()
     process.adopt_orphans()
     started = datetime.now(UTC)
     report = grade(order, court)
     process.sweep()
-    _record(order, report, started)
-    return report
+    try:
+        record(order, report, started)
+    except ShardError as error:
+        return Graded(report, str(error))
+    return Graded(report)
 
 
-def _record(order: GradeOrder, report: GradeReport, started: datetime) -> None:
+def record(order: GradeOrder, report: GradeReport, started: datetime, of_grade_id: str | None = None) -> None:
+    """Keep a grade made here in the ad hoc database, with its seed: that is of no use to any other grade."""
     origin = GradeOrigin(
         kind=order.kind,
         kernel=order.kernel,
         language=order.language,
-        answer=answer(order.kernel, report).model_dump_json(),
+        answer=report.answer(order.kernel, 0, disclose=True).model_dump_json(),
         requested_at=started.isoformat(),
         finished_at=datetime.now(UTC).isoformat(),
         host=platform.node(),
         package_version=package_version(),
         package_commit=commit(),
+        checkout_commit=None if of_grade_id else checkout_commit(tasks_root()),  # a regrade uses no corpus
+        of_grade_id=of_grade_id,
         grade_ms=report.stages_ms["total"],
     )
     with Shard.open(adhoc_database(), ADHOC, 0, shared=True) as shard:
-        # Its seed is of no use to any other grade, so it need not wait for a merge.
         shard.record(origin, report, reveal=bytes.fromhex(order.seed))
-
-
-def answer(kernel: str, report: GradeReport) -> Answer:
-    """The answer that `/score` would give."""
-    detail = {**report.detail, "property": report.property, "log": report.log}
-    fields = report.model_dump(include={"grade_id", "outcome", "score", "interval", "faster", "suspect", "protocol"})
-    return Answer(kernel=kernel, rank=0, detail=detail, **fields)
 
 
 def as_json(kernel: str, report: GradeReport) -> dict[str, Any]:
     """The answer with what a person at a terminal wants beside it: inputs, build, sandbox, overhead."""
     build = report.provenance.get("build", {})
     return {
-        **answer(kernel, report).model_dump(mode="json"),
+        **report.answer(kernel, 0, disclose=True).model_dump(mode="json"),
         "raw_ratio": report.raw_ratio,
         "preset": report.preset,
         "inputs": [
@@ -121,6 +136,7 @@ def as_json(kernel: str, report: GradeReport) -> dict[str, Any]:
         ],
         "build": {**build, "seconds": report.stages_ms.get("build", 0.0) / 1e3},
         "sandbox": report.sandbox,
+        "quiet": report.provenance.get("quiet", []),
         "overhead_ms": report.overhead_ms,
         "stages_ms": report.stages_ms,
     }

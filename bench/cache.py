@@ -7,11 +7,18 @@ from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 
+from bench.errors import EnvironmentFault
+
 
 def default_cache() -> Path:
     """`KCOURT_CACHE`, else `kernelcourt` in the user's cache folder."""
     if override := os.environ.get("KCOURT_CACHE"):
         return Path(override)
+    return user_cache()
+
+
+def user_cache() -> Path:
+    """`kernelcourt` in the user's cache folder, whatever `KCOURT_CACHE` says."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kernelcourt"
 
 
@@ -33,12 +40,25 @@ def processor() -> str:
     return "\n".join(line for line in lines if line.startswith(wanted))
 
 
+def _beside(folder: Path) -> "tempfile.TemporaryDirectory[str]":
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return tempfile.TemporaryDirectory(dir=folder)
+    except OSError as error:
+        raise EnvironmentFault(
+            f"{folder}: the cache cannot be written ({error.strerror}); set KCOURT_CACHE to a folder of yours"
+        ) from error
+
+
 def cached(folder: Path, key: str, suffix: str, make: Callable[[Path], None]) -> Path:
-    """`folder/<key><suffix>`, made by `make(path)` when it is not there; appears whole or not at all."""
+    """`folder/<key><suffix>`, made by `make(path)` when it is not there; appears whole or not at all.
+
+    Raises:
+        EnvironmentFault: the folder cannot be made or written.
+    """
     target = folder / f"{key}{suffix}"
     if not target.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        with _beside(folder) as scratch:
             fresh = Path(scratch) / f"new{suffix}"
             make(fresh)
             fresh.replace(target)

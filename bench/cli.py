@@ -16,7 +16,7 @@ COMMANDS = "kernelcourt.commands"
 # Packages that only an extra brings, by the extra of pyproject.toml.
 EXTRAS = {
     "judge": {"fastapi", "numpy", "prometheus_client", "scipy", "sqlalchemy", "uvicorn"},
-    "cluster": {"hostlist", "jinja2"},
+    "cluster": {"jinja2"},
     "triton": {"torch", "triton"},
     "inference": {"vllm"},
 }

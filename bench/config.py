@@ -1,14 +1,28 @@
 """JudgeConfig: everything a router and its judge are told, frozen, in one JSON file."""
 
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from bench.errors import ConfigError
 from bench.judge.schemas import ADHOC, InputMode, Preset, SetupRecord
+from bench.measure.protocols import PROTOCOLS, ProtocolRole
+from bench.wording import first_fault
 
 Port = Annotated[int, Field(ge=1, le=65535)]
+
+
+def _stamp_of(role: ProtocolRole, stamp: str) -> str:
+    known = [protocol.stamp for protocol in PROTOCOLS.values() if protocol.role is role]
+    if stamp not in known:
+        raise ValueError(f"'{stamp}' is no {role} protocol; those are {', '.join(known)}")
+    return stamp
+
+
+FinalProtocol = Annotated[str, AfterValidator(partial(_stamp_of, ProtocolRole.FINAL))]
+PreviewProtocol = Annotated[str, AfterValidator(partial(_stamp_of, ProtocolRole.PREVIEW))]
 
 
 class JudgeConfig(BaseModel):
@@ -34,16 +48,28 @@ class JudgeConfig(BaseModel):
         Field(description="Job secret for tokens and seeds; none makes an open judge (loopback only)."),
     ] = None
     setups: Annotated[dict[str, SetupRecord], Field(description="Setups this job serves, by name.")] = {}
+    problems: Annotated[
+        tuple[str, ...],
+        Field(description="Kernel of each of the job's problems, by global index: a token is good for that one."),
+    ] = ()
     input_mode: Annotated[InputMode, Field(description="What a submission may be.")] = InputMode.SOURCE
     preset: Annotated[Preset, Field(description="Preset of an open judge; a setup names its own.")] = Preset.XL
-    final_protocol: Annotated[str, Field(description="Protocol of `/submit`.")] = "mw4x5"
-    preview_protocol: Annotated[str, Field(description="Protocol of `/score`.")] = "mw2x5"
+    final_protocol: Annotated[FinalProtocol, Field(description="Protocol of `/submit`.")] = "mw4x5"
+    preview_protocol: Annotated[PreviewProtocol, Field(description="Protocol of `/score`.")] = "mw2x5"
     allow_sandbox: Annotated[str, Field(description="Weakest sandbox level to serve with.")] = "user"
-    device: Annotated[str, Field(description="Device that grades: cpu.")] = "cpu"
+    device: Annotated[Literal["cpu"], Field(description="Device that grades.")] = "cpu"
     timing_cores: Annotated[tuple[int, ...] | None, Field(description="Cores of timed code; none: planned.")] = None
     clock_core: Annotated[int | None, Field(description="Core of the judge's clock; none: planned.")] = None
     queue_limit: Annotated[int, Field(ge=1, description="Waiting requests beyond which 429 is answered.")] = 256
     max_body_bytes: Annotated[int, Field(ge=1024, description="Largest request body, bytes.")] = 8 << 20
+
+    @model_validator(mode="after")
+    def _cores_together(self) -> Self:
+        if (self.timing_cores is None) != (self.clock_core is None):
+            raise ValueError("give timing_cores and clock_core both, or neither")
+        if self.timing_cores is not None and (not self.timing_cores or self.clock_core in self.timing_cores):
+            raise ValueError("timing_cores needs at least one core, and clock_core another one")
+        return self
 
     @classmethod
     def read(cls, path: Path) -> "JudgeConfig":
@@ -57,7 +83,4 @@ class JudgeConfig(BaseModel):
         except OSError as error:
             raise ConfigError(f"{path}: cannot be read ({error.strerror})") from error
         except ValidationError as error:
-            fault = error.errors(include_url=False)[0]
-            key = ".".join(str(part) for part in fault["loc"])
-            known = ", ".join(cls.model_fields)
-            raise ConfigError(f"{path}: {key}: {fault['msg']}; known keys: {known}") from error
+            raise ConfigError(f"{path}: {first_fault(error, cls.model_fields)}") from error

@@ -2,9 +2,10 @@
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from bench.errors import EnvironmentFault
 from bench.measure.cores import CorePlan, available_cores, plan_cores
 from bench.measure.lease import timing_lease
 from bench.measure.stopwatch import Stopwatch
@@ -68,12 +69,27 @@ def open_court(
     """The court of one judge slot on this machine; cores that are named are used, whatever this process inherits.
 
     Raises:
-        EnvironmentFault: no sandbox of the allowed level, or fewer than two cores.
+        EnvironmentFault: no sandbox of the allowed level, fewer than two cores, or a named one is not here.
     """
     if timing_cores is not None and clock_core is not None:
+        _must_exist(sorted({*timing_cores, clock_core}))
         others = available_cores()
         spare = {*timing_cores, clock_core}.isdisjoint(others)
         cores = CorePlan(timing_cores, clock_core, others, spare)
     else:
         cores = plan_cores(available_cores(), slot, slots)
     return Court(reach(allow_sandbox, threads=len(cores.timing)), cores)
+
+
+def _must_exist(cores: Sequence[int]) -> None:
+    """Raises EnvironmentFault unless this process may run on each of these cores."""
+    before = os.sched_getaffinity(0)
+    try:
+        for core in cores:
+            try:
+                os.sched_setaffinity(0, {core})
+            except (OSError, ValueError, OverflowError) as error:
+                why = f"core {core} of {', '.join(map(str, cores))} is not here, or this process may not use it"
+                raise EnvironmentFault(f"{why}; set timing_cores and clock_core anew, or leave them out") from error
+    finally:
+        os.sched_setaffinity(0, before)

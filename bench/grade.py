@@ -7,17 +7,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bench import provenance
 from bench.build import builder
 from bench.build.toolchain import Artifact
 from bench.court import Court
-from bench.devices import cpu
 from bench.errors import JudgeFault, KernelcourtError
-from bench.gates import leftovers
+from bench.gates import leftovers, plausibility
 from bench.inputs import Case, edge_cases, fuzzed_cases, timed_sizes
 from bench.judge.schemas import Language, Outcome
 from bench.measure.protocols import Protocol, ProtocolRole, find_protocol
-from bench.measure.sampling import CALL_FLOOR_NS, Sides, time_inputs
-from bench.measure.session import Session
+from bench.measure.quiet import Lookout
+from bench.measure.sampling import CALL_FLOOR_NS, Sides, race_ns, time_inputs
+from bench.measure.session import OracleOf, Session
 from bench.measure.statistics import geometric_mean, hodges_lehmann
 from bench.measure.stopwatch import Stopwatch
 from bench.records import Cell, GradeOrder, GradeReport, SourceFile
@@ -29,7 +30,6 @@ from bench.seeds import commitment
 from bench.task import Sizes, Task, find_task
 from bench.tolerance import Oracle
 from bench.verdict import Rejected
-from bench.version import versions
 
 HELD_OUT_CASES = 4
 
@@ -45,6 +45,12 @@ class Work:
     watch: Stopwatch = field(default_factory=Stopwatch)
     cells: list[Cell] = field(default_factory=list)
     provenance: dict[str, Any] = field(default_factory=dict)
+    before: dict[str, Any] = field(init=False)
+    denominator: Path = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.before = provenance.machine_state(self.court)
+        self.denominator = self.task.baselines[0]
 
     @property
     def seed(self) -> bytes:
@@ -55,13 +61,15 @@ class Work:
         return find_protocol(self.order.protocol)
 
 
-def grade(order: GradeOrder, court: Court) -> GradeReport:
+def grade(order: GradeOrder, court: Court, task: Task | None = None) -> GradeReport:
     """Grade one submission. Whatever goes wrong is an outcome: the submission's, or `judge_fault`.
+
+    The kernel is the corpus's own of that name, unless `task` is given.
 
     Raises:
         UsageError: unknown kernel or protocol (nothing was graded).
     """
-    task = find_task(order.kernel)
+    task = task or find_task(order.kernel)
     find_protocol(order.protocol)
     with scratch_folder() as folder:
         work = Work(order, task, court, folder)
@@ -88,10 +96,12 @@ def build(work: Work) -> Artifact:
             built = builder.denominator(sandbox, work.task.baselines[0])
         elif order.library is not None:
             built = Artifact(Path(order.library), order.language)
+            work.provenance["library"] = provenance.library_facts(built.path)
         else:
             assert order.source is not None
+            work.provenance["build"] = provenance.planned_build(order.language, work.task.name)
             built = builder.build_submission(sandbox, work.folder, work.task, order.language, order.source)
-    work.provenance["build"] = {"commands": built.commands, "compiler": built.compiler}
+    work.provenance["build"] = provenance.build_facts(built)
     return built
 
 
@@ -103,11 +113,22 @@ def bench(work: Work, candidate: Artifact) -> Iterator[tuple[Session, Runner]]:
     plan += [timed_sizes(task, seed, work.order.preset, index) for index in range(work.protocol.inputs)]
     with (
         work.court.timing(work.watch),
+        lookout(work),
         contextlib.closing(Arena(task, plan)) as arena,
         start(work, candidate, arena) as runner,
     ):
         work.provenance["nice"] = os.getpriority(os.PRIO_PROCESS, runner.pid)
         yield Session(task, seed, arena, work.watch), runner
+
+
+@contextlib.contextmanager
+def lookout(work: Work) -> Iterator[None]:
+    """Notes whether the machine was quiet meanwhile, whatever comes of the grade."""
+    seen = Lookout(work.court.cores)
+    try:
+        yield
+    finally:
+        work.provenance["quiet"] = seen.warnings()
 
 
 def start(work: Work, artifact: Artifact, arena: Arena) -> Runner:
@@ -147,19 +168,36 @@ def time_both_sides(work: Work, session: Session, runner: Runner) -> None:
     """Candidate and denominator interleaved on the same buffers, every output compared with the float64 twin."""
     sandbox, task = work.court.sandbox, work.task
     with work.watch.stage("build"):
-        baseline = builder.denominator(sandbox, task.baselines[0])
         twin = Twin(sandbox, task)
 
     def oracle(_: Task, inputs: Inputs, sizes: Sizes) -> Oracle:
         return twin.oracle(inputs, sizes)
 
+    if len(task.baselines) > 1 and not work.protocol.against_itself:
+        race(work, session, oracle)
+    baseline = builder.denominator(sandbox, work.denominator)
+    work.provenance["build"] |= {
+        "denominator": provenance.build_facts(baseline),
+        "twin": provenance.build_facts(twin.built),
+    }
     with start_denominator(work, baseline, session.arena) as denominator:
-        work.provenance["clock"] = {
-            "empty_candidate_ns": runner.empty_ns,
-            "empty_denominator_ns": denominator.empty_ns,
-        }
         sides = Sides(runner, denominator)
-        work.cells += time_inputs(session, sides, work.protocol, work.order.preset, oracle)
+        try:
+            work.cells += time_inputs(session, sides, work.protocol, work.order.preset, oracle)
+        finally:
+            work.provenance["clock"] = provenance.clock_figures(sides)
+
+
+def race(work: Work, session: Session, oracle: OracleOf) -> None:
+    """Make the fastest of several baselines the denominator; all their times are recorded."""
+    times: dict[Path, int] = {}
+    for path in work.task.baselines:
+        with work.watch.stage("build"):
+            baseline = builder.denominator(work.court.sandbox, path)
+        with start_denominator(work, baseline, session.arena) as runner:
+            times[path] = race_ns(session, runner, work.order.preset, oracle)
+    work.denominator = min(times, key=times.__getitem__)
+    work.provenance["race_ns"] = {path.name: elapsed for path, elapsed in times.items()}
 
 
 def hold_out(work: Work, session: Session, runner: Runner) -> None:
@@ -178,24 +216,23 @@ def report(work: Work, verdict: Rejected | None = None) -> GradeReport:
         "protocol": order.protocol,
         "preset": order.preset,
         "cells": tuple(work.cells),
-        "denominator": work.task.baselines[0].name,
+        "denominator": work.denominator.name,
         "task_hash": work.task.hash,
         "policy_stamp": builder.policy_stamp(work.task),
         "seed_commitment": commitment(work.seed),
         "sandbox": str(court.sandbox.level),
         "provenance": {
             **work.provenance,
-            "cores": {"timing": court.cores.timing, "clock": court.cores.clock},
-            "machine": cpu.description(),
-            "load": cpu.load_average(),
-            "versions": versions(),
+            **provenance.circumstances(court, work.denominator, work.cells, work.before),
         },
         "sources": tuple(_sources(work)),
         "stages_ms": work.watch.stages_ms(),
         "overhead_ms": work.watch.overhead_ms(),
     }
     if verdict is None:
-        return GradeReport(outcome=Outcome.SOLVED, **facts, **credit(work.cells))
+        floor = plausibility.check(work.task, work.cells, len(court.cores.timing))
+        facts["provenance"]["plausibility"] = floor.note
+        return GradeReport(outcome=Outcome.SOLVED, suspect=floor.suspect, **facts, **credit(work.cells))
     facts["provenance"]["finding"] = verdict.detail
     shown = verdict.detail if order.disclose else {}
     log = verdict.log if order.disclose or verdict.outcome is Outcome.BUILD_FAILED else ""
@@ -221,3 +258,4 @@ def _sources(work: Work) -> Iterator[SourceFile]:
         yield SourceFile(role="submission", name=f"{work.task.name}{suffix}", content=work.order.source.encode())
     for role, content in work.task.files.items():
         yield SourceFile(role=role, name=role.partition(":")[2] or role, content=content)
+    yield provenance.toolchains_source()

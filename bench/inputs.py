@@ -17,6 +17,8 @@ from bench.seeds import stream_key
 from bench.task import Argument, Family, Role, Sizes, Task
 
 Words = NDArray[np.uint64]
+# Timed sizes are drawn between this share of the preset's sizes and the whole.
+TIMED_FROM = 0.75
 RESIDUES = 16
 
 
@@ -142,9 +144,9 @@ def fuzzed_cases(task: Task, seed: bytes, stage: str, count: int = RESIDUES) -> 
 
 
 def timed_sizes(task: Task, seed: bytes, preset: Preset, index: int) -> dict[str, int]:
-    """Sizes of one timed input, each drawn in [0.75, 1] x the preset."""
+    """Sizes of one timed input, each drawn in [TIMED_FROM, 1] x the preset."""
     limits = task.size(preset)
-    low = [math.ceil(0.75 * limit) for limit in limits.values()]
+    low = [math.ceil(TIMED_FROM * limit) for limit in limits.values()]
     return dict(zip(limits, _integers(seed, "timed", f"input{index}", low, list(limits.values())), strict=True))
 
 

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
-from bench.judge.schemas import Closed, Kind, Language, Outcome, Preset
+from bench.judge.schemas import Answer, Closed, Kind, Language, Outcome, Preset
 
 
 class GradeOrder(Closed):
@@ -91,3 +91,16 @@ class GradeReport(Closed):
     sources: tuple[SourceFile, ...] = ()
     stages_ms: dict[str, float] = Field(default_factory=dict)
     overhead_ms: float = 0.0
+
+    def answer(self, kernel: str, rank: int, disclose: bool) -> Answer:
+        """What the asker gets: with `disclose` all that was found, else the property that failed.
+
+        A log goes along where it tells of no hidden input: of a failed build, or of a judge that failed.
+        """
+        fields = self.model_dump(include=set(Answer.model_fields) - {"kernel", "rank", "detail"})
+        detail: dict[str, Any] = {"property": self.property}
+        if disclose or self.outcome in (Outcome.BUILD_FAILED, Outcome.JUDGE_FAULT):
+            detail["log"] = self.log
+        if disclose:
+            detail = {**self.detail, **detail}
+        return Answer(kernel=kernel, rank=rank, detail=detail, **fields)

@@ -24,9 +24,16 @@ _C_SCALARS = {"int32": ctypes.c_int32, "int64": ctypes.c_int64}
 
 @lru_cache(maxsize=256)
 def _module(path: Path, _content: bytes) -> dict[str, Any]:
-    """The names that a reference file defines; keyed by content, so that an edited file is read again."""
+    """The names that a reference file defines; keyed by content, so that an edited file is read again.
+
+    Raises:
+        JudgeFault: it does not parse or does not import; the message names it.
+    """
     names: dict[str, Any] = {"__name__": f"reference_{path.parent.name}"}
-    exec(compile(_content, str(path), "exec"), names)  # trusted: part of the corpus
+    try:
+        exec(compile(_content, str(path), "exec"), names)  # trusted: part of the corpus
+    except Exception as error:
+        raise JudgeFault(f"{path}: does not import: {error!r}; mend the reference") from error
     return names
 
 
@@ -114,7 +121,8 @@ class Twin:
     def __init__(self, sandbox: Sandbox, task: Task) -> None:
         self._task = task
         self._for_expected, self._for_magnitude = Scratch(), Scratch()
-        library = ctypes.CDLL(str(builder.twin(sandbox, task.baselines[0]).path))
+        self.built = builder.twin(sandbox, task.baselines[0])
+        library = ctypes.CDLL(str(self.built.path))
         self._kernel = self._function(library, task.name)
         if self._kernel is None:
             raise JudgeFault(f"{task.baselines[0]}: defines no function '{task.name}'")

@@ -6,9 +6,10 @@ import secrets
 from functools import lru_cache
 from pathlib import Path
 
-from bench.errors import JudgeFault
+from bench.errors import ConfigError, JudgeFault
+from bench.judge.schemas import SECRET_BYTES, read_secret
 
-ROOT_BYTES = 32
+ROOT_BYTES = SECRET_BYTES
 
 
 def new_root() -> bytes:
@@ -23,12 +24,9 @@ def read_root(path: Path) -> bytes:
         JudgeFault: the file is missing or does not hold a secret.
     """
     try:
-        root = bytes.fromhex(path.read_text(encoding="ascii").strip())
-    except (OSError, ValueError) as error:
-        raise JudgeFault(f"{path}: no job secret there ({error}); the job writes it before a judge starts") from error
-    if len(root) < ROOT_BYTES:
-        raise JudgeFault(f"{path}: a job secret has at least {ROOT_BYTES} bytes, this one has {len(root)}")
-    return root
+        return read_secret(path)
+    except ConfigError as error:
+        raise JudgeFault(f"{error}; the job writes it before a judge starts") from error
 
 
 def write_root(path: Path, root: bytes) -> None:

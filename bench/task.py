@@ -10,12 +10,15 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from bench import yaml_lines
 from bench.errors import TaskError, UsageError
 from bench.expressions import Expression
 from bench.judge.schemas import Language, Preset
+from bench.reserved import free_name
+from bench.wording import first_fault
+from bench.yaml_lines import Document, YamlFault
 
 
 class Role(StrEnum):
@@ -49,7 +52,15 @@ DRAWN_ROLES = frozenset({Role.INPUT, Role.INOUT, Role.INDEX, Role.SCALAR})
 DType = Literal["float32", "float64", "int32", "int64"]
 # Slots of the page through which a runner is called (bench/native/control.h).
 MAX_ARGUMENTS = 32
-Identifier = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,62}$")]
+Identifier = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,62}$"), AfterValidator(free_name)]
+
+
+class FieldFault(ValueError):
+    """A fault that several fields make together, with the one that has to change."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.where = field.split(".")
 
 
 def _expression(value: object) -> Expression:
@@ -116,10 +127,14 @@ class Platform(_Closed):
     skip_reason: str | None = None
 
 
-class Manifest(_Closed):
-    """The content of `task.yaml`."""
+# What the reference's `magnitude` computes, in words, unless the manifest says it in its own.
+MAGNITUDE = "the sum of the magnitudes that were added up (at least |expected|)"
 
-    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,62}$")]
+
+class Manifest(_Closed):
+    """The content of `task.yaml`. `mutants` says why a kind of mutant does not apply; `magnitude` is words."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,62}$"), AfterValidator(free_name)]
     suite: str
     summary: str
     arguments: Annotated[dict[Identifier, Argument], Field(max_length=MAX_ARGUMENTS)]
@@ -129,7 +144,8 @@ class Manifest(_Closed):
     flops: Formula
     reduction: Formula = Expression(1)
     tolerance: Annotated[float, Field(gt=0)] = 4.0
-    languages: tuple[Language, ...]
+    magnitude: str = MAGNITUDE
+    languages: Annotated[tuple[Language, ...], Field(min_length=1)]
     baselines: Annotated[tuple[str, ...], Field(min_length=1)] = ("baseline.c",)
     tags: tuple[str, ...] = ()
     mutants: dict[str, str] = {}
@@ -139,18 +155,20 @@ class Manifest(_Closed):
     def _names_agree(self) -> Self:
         sizes = frozenset(name for name, argument in self.arguments.items() if argument.role is Role.SIZE)
         if not any(argument.is_output for argument in self.arguments.values()):
-            raise ValueError("a kernel has at least one output or inout argument")
+            raise FieldFault("arguments", "a kernel has at least one output or inout argument")
         missing = [preset for preset in Preset if preset not in self.sizes]
         if missing:
-            raise ValueError(f"'sizes' lacks the presets {', '.join(missing)}")
+            raise FieldFault("sizes", f"lacks the presets {', '.join(missing)}")
         for preset, values in self.sizes.items():
             if set(values) != sizes:
-                raise ValueError(f"sizes.{preset} names {sorted(values)}, the size arguments are {sorted(sizes)}")
-        if unknown := set(self.edge) - sizes:
-            raise ValueError(f"'edge' names {sorted(unknown)}, the size arguments are {sorted(sizes)}")
-        for label, formula in self._formulas():
+                said = f"names {sorted(values)}, the size arguments are {sorted(sizes)}"
+                raise FieldFault(f"sizes.{preset}", said)
+        for name in self.edge:
+            if name not in sizes:
+                raise FieldFault(f"edge.{name}", f"is no size; the size arguments are {sorted(sizes)}")
+        for field, formula in self._formulas():
             if unknown := set(formula.names) - sizes:
-                raise ValueError(f"{label} uses {sorted(unknown)}, the size arguments are {sorted(sizes)}")
+                raise FieldFault(field, f"uses {sorted(unknown)}, the size arguments are {sorted(sizes)}")
         for values in (dict.fromkeys(sizes, 1), *self.sizes.values()):
             self._evaluate(values)
         return self
@@ -163,28 +181,30 @@ class Manifest(_Closed):
         taken: dict[str, str] = {}
         for name in (self.name, *self.arguments):
             if (other := taken.setdefault(name.lower(), name)) is not name:
-                raise ValueError(
+                raise FieldFault(
+                    f"arguments.{name}",
                     f"'{other}' and '{name}' are one name in Fortran, which ignores case; rename one of them, "
-                    "or take fortran out of 'languages'"
+                    "or take fortran out of 'languages'",
                 )
         return self
 
     def _evaluate(self, sizes: "Sizes") -> None:
         """Every formula has a value, and every array an element, from sizes of 1 (which fuzzing draws) on."""
-        for label, formula in self._formulas():
+        for field, formula in self._formulas():
             try:
                 value = formula(sizes)
             except (ArithmeticError, ValueError) as error:
-                raise ValueError(f"{label} has no value at {dict(sizes)}: {error}") from error
-            if label.startswith("shape") and value < 1:
-                raise ValueError(f"{label} is {value} at {dict(sizes)}; an array has at least one element")
+                raise FieldFault(field, f"has no value at {dict(sizes)}: {error}") from error
+            if ".shape." in field and value < 1:
+                raise FieldFault(field, f"is {value} at {dict(sizes)}; an array has at least one element")
 
     def _formulas(self) -> Iterable[tuple[str, Expression]]:
+        """Field → formula, for all of them."""
         yield from (("traffic", self.traffic), ("flops", self.flops), ("reduction", self.reduction))
         for name, argument in self.arguments.items():
-            yield from ((f"shape of '{name}'", formula) for formula in argument.shape)
+            yield from ((f"arguments.{name}.shape.{i}", formula) for i, formula in enumerate(argument.shape))
             if argument.bound:
-                yield f"bound of '{name}'", argument.bound
+                yield f"arguments.{name}.bound", argument.bound
 
 
 Sizes = Mapping[str, int]
@@ -263,16 +283,14 @@ def load_task(folder: Path) -> Task:
     except UnicodeDecodeError as error:
         raise TaskError(f"{path}: is not UTF-8 text (byte {error.start}); save it as UTF-8") from error
     try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-        manifest = Manifest.model_validate(yaml.safe_load(text))
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = mark.line + 1 if mark else 1
-        raise TaskError(f"{path}:{line}: not valid YAML: {getattr(error, 'problem', error)}") from error
+        document = yaml_lines.parse(text)
+        manifest = Manifest.model_validate(document.value)
+    except YamlFault as error:
+        raise TaskError(f"{path}:{error.line}: {error}") from error
     except ValidationError as error:
-        raise TaskError(_explain(path, node, error)) from error
+        raise TaskError(_explain(path, document, error)) from error
     if manifest.name != folder.name:
-        line = _line(node, ["name"])
+        line = document.line(["name"])
         raise TaskError(f"{path}:{line}: name: '{manifest.name}' must be the folder's name, '{folder.name}'")
     task = Task(manifest, folder)
     for needed in [task.reference, *task.baselines]:
@@ -281,32 +299,22 @@ def load_task(folder: Path) -> Task:
     return task
 
 
-def _explain(path: Path, node: yaml.Node | None, error: ValidationError) -> str:
+# Models inside the manifest, by the first part of where they stand and how deep their keys are.
+_INNER: dict[tuple[str, int], type[BaseModel]] = {("arguments", 3): Argument, ("platform", 2): Platform}
+
+
+def _explain(path: Path, document: Document, error: ValidationError) -> str:
     """First fault of a manifest as `file:line: field: what is wrong`."""
     fault = error.errors(include_url=False)[0]
-    where = [str(part) for part in fault["loc"]]
-    message = fault["msg"].removeprefix("Value error, ")
+    where = [str(part) for part in fault["loc"] if part != "[key]"]
+    cause = fault.get("ctx", {}).get("error")
+    if isinstance(cause, FieldFault):
+        where = cause.where
+    message = first_fault(error).message
     if fault["type"] == "extra_forbidden":
-        model = Argument if len(where) == 3 and where[0] == "arguments" else Manifest
+        model: type[BaseModel] = _INNER.get((where[0], len(where)), Manifest)
         message = f"unknown key; known keys are {', '.join(model.model_fields)}"
-    return f"{path}:{_line(node, where)}: {'.'.join(where) or 'manifest'}: {message}"
-
-
-def _line(node: yaml.Node | None, where: list[str]) -> int:
-    """Line (from 1) of the deepest part of `where` that the YAML document has."""
-    line = 1
-    for part in where:
-        if isinstance(node, yaml.MappingNode):
-            found = next(((key, value) for key, value in node.value if key.value == part), None)
-            if found is None:
-                break
-            line, node = found[0].start_mark.line + 1, found[1]
-        elif isinstance(node, yaml.SequenceNode) and part.isdigit() and int(part) < len(node.value):
-            node = node.value[int(part)]
-            line = node.start_mark.line + 1
-        else:
-            break
-    return line
+    return f"{path}:{document.line(where)}: {'.'.join(where) or 'manifest'}: {message}"
 
 
 def tasks_root() -> Path:
@@ -336,17 +344,32 @@ def find_task(name: str, root: Path | None = None) -> Task:
     """
     folders = _folders(root or tasks_root())
     if name not in folders:
-        raise UsageError(f"unknown kernel '{name}'; known kernels: {', '.join(sorted(folders)) or 'none'}")
-    return _load_cached(folders[name])
+        raise UsageError(_unknown(name, folders))
+    return _registered(folders[name])
+
+
+def _unknown(name: str, folders: Mapping[str, Path]) -> str:
+    return f"unknown kernel '{name}'; known kernels: {', '.join(sorted(folders)) or 'none'}"
 
 
 @lru_cache(maxsize=512)
-def _load_cached(folder: Path) -> Task:
-    return load_task(folder)
+def _registered(folder: Path) -> Task:
+    """A kernel of the corpus, whose folder lies in its suite's; read once."""
+    task, suite = load_task(folder), folder.parent.name
+    if task.manifest.suite != suite:
+        path = folder / "task.yaml"
+        line = yaml_lines.parse(path.read_text(encoding="utf-8")).line(["suite"])
+        raise TaskError(f"{path}:{line}: suite: '{task.manifest.suite}' must be the folder's name, '{suite}'")
+    return task
 
 
 def select(selector: str, root: Path | None = None) -> list[Task]:
-    """Kernels of a selector: `all`, a suite, a name, a tag, or a comma list of these; order kept, no repeats."""
+    """Kernels of a selector: `all`, a suite, a name, a tag, or a comma list of these; order kept, no repeats.
+
+    Raises:
+        UsageError: a part is nothing that there is, or no kernel is left to work on.
+        TaskError: a tag or a manifest is wrong (file, line).
+    """
     root = root or tasks_root()
     folders = _folders(root)
     names: dict[str, None] = {}
@@ -357,16 +380,30 @@ def select(selector: str, root: Path | None = None) -> list[Task]:
         elif part in folders:
             chosen = [part]
         elif tag.is_file():
-            chosen = read_tag(tag)
+            chosen = _tagged(tag, folders)
         elif (root / part).is_dir() and part != "tags":
             chosen = sorted(name for name, folder in folders.items() if folder.parent.name == part)
         else:
             raise UsageError(f"'{part}' is no kernel, suite or tag; `kcourt task list` shows what there is")
         names |= dict.fromkeys(chosen)
+    if not names:
+        raise UsageError(f"'{selector}' selects no kernel of {root}; `kcourt task list` shows what there is")
     return [find_task(name, root) for name in names]
+
+
+def _tagged(path: Path, folders: Mapping[str, Path]) -> list[str]:
+    """Kernels of a tag; raises TaskError naming the line of one that does not exist."""
+    for line, name in _tag_lines(path):
+        if name not in folders:
+            raise TaskError(f"{path}:{line}: {_unknown(name, folders)}")
+    return read_tag(path)
 
 
 def read_tag(path: Path) -> list[str]:
     """Kernel names of a tag file: one a line, `#` starts a comment."""
+    return [name for _, name in _tag_lines(path)]
+
+
+def _tag_lines(path: Path) -> list[tuple[int, str]]:
     lines = (line.split("#")[0].strip() for line in path.read_text(encoding="utf-8").splitlines())
-    return [line for line in lines if line]
+    return [(number, name) for number, name in enumerate(lines, start=1) if name]

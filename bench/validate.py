@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from bench import seeds
+from bench.build import builder
 from bench.court import Court
-from bench.errors import EnvironmentFault, KernelcourtError
+from bench.errors import KernelcourtError
 from bench.grade import grade
 from bench.inputs import Case, draw, scalar_value
 from bench.judge.schemas import Kind, Language, Outcome, Preset
@@ -137,8 +138,7 @@ def _disagreement(task: Task, twin: Twin, case: Case, seed: bytes) -> str:
 
 
 def _grade_file(task: Task, court: Court, path: Path) -> GradeReport:
-    language = next(language for language in Language if language.suffix == path.suffix)
-    return _grade_text(task, court, language, path.read_text(encoding="utf-8"))
+    return _grade_text(task, court, Language.of(path), path.read_text(encoding="utf-8"))
 
 
 def _grade_text(task: Task, court: Court, language: Language, source: str) -> GradeReport:
@@ -163,13 +163,10 @@ def _found(report: GradeReport) -> str:
 def _honest_pass(task: Task, court: Court) -> Iterator[Check]:
     """The baseline, and every honest and fast control, is solved; timed work stands clear of the empty call."""
     for path in [*task.baselines, *task.controls("honest"), *task.controls("fast")]:
-        try:
-            found = _grade_file(task, court, path)
-        except EnvironmentFault as error:
-            if path in task.baselines:
-                raise
-            yield Check(task.name, path.name, Verdict.WARN, f"not tried: {error}")
+        if lacking := builder.lacking(Language.of(path)):
+            yield Check(task.name, path.name, Verdict.WARN, f"not tried: {lacking}")
             continue
+        found = _grade_file(task, court, path)
         if found.outcome is not Outcome.SOLVED:
             yield Check(task.name, path.name, Verdict.FAIL, _found(found))
             continue
@@ -181,6 +178,9 @@ def _honest_pass(task: Task, court: Court) -> Iterator[Check]:
 
 def _wrong_fail(task: Task, court: Court) -> Iterator[Check]:
     for path in task.controls("wrong"):
+        if lacking := builder.lacking(Language.of(path)):
+            yield Check(task.name, path.name, Verdict.WARN, f"not tried: {lacking}")
+            continue
         yield _must_fail(task, path.name, _grade_file(task, court, path))
 
 
@@ -188,8 +188,11 @@ def _mutants_fail(task: Task, court: Court) -> Iterator[Check]:
     """Every generated mutant is rejected, unless the manifest says why its kind does not apply."""
     for mutant in mutants(task):
         reason = task.manifest.mutants.get(mutant.kind)
-        if mutant.source is None:
-            yield Check(task.name, mutant.kind, Verdict.PASS, f"does not apply: {reason or 'not with this signature'}")
+        if mutant.source is None and reason is None:
+            said = f"cannot be written for this signature; say under mutants.{mutant.kind} why it does not apply"
+            yield Check(task.name, mutant.kind, Verdict.FAIL, said)
+        elif mutant.source is None:
+            yield Check(task.name, mutant.kind, Verdict.PASS, f"does not apply: {reason}")
         elif reason is not None:
             yield Check(task.name, mutant.kind, Verdict.WARN, f"not tried: {reason}")
         else:

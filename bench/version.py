@@ -16,10 +16,21 @@ def package_version() -> str:
         return "0+unknown"
 
 
-@lru_cache(maxsize=1)
 def commit() -> str | None:
     """Commit of the checkout that this package lies in (`+dirty` when files differ), or None outside of one."""
-    root = Path(__file__).resolve().parent.parent
+    return _commit_of(Path(__file__).resolve().parent.parent)
+
+
+def checkout_commit(folder: Path) -> str | None:
+    """Commit of the checkout that `folder` lies in at any depth, as `commit`; for the corpus that grades."""
+    folder = folder.resolve()
+    roots = (root for root in (folder, *folder.parents) if (root / ".git").exists())
+    root = next(roots, None)
+    return _commit_of(root) if root else None
+
+
+@lru_cache(maxsize=8)
+def _commit_of(root: Path) -> str | None:
     if not (root / ".git").exists():
         return None
     try:

@@ -8,19 +8,20 @@ it has graded one of its own references, or `{"unfit": "why"}`; then answers eac
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
 from pydantic import ValidationError
 
 from bench import process, seeds
+from bench.build import builder
 from bench.config import JudgeConfig
 from bench.court import Court, open_court
-from bench.errors import JudgeFault, KernelcourtError
+from bench.errors import EnvironmentFault, JudgeFault, KernelcourtError
 from bench.grade import grade
 from bench.judge.schemas import Closed, Kind, Language, Outcome, Preset
-from bench.records import GradeOrder, GradeReport
+from bench.records import GradeOrder
 from bench.task import Task, select
 
 
@@ -36,7 +37,8 @@ def main() -> int:
         config = JudgeConfig.read(Path(sys.argv[1]))
         os.environ["KCOURT_CACHE"] = str(config.cache_dir)
         court = open_court(config.allow_sandbox, config.rank, config.ranks, config.timing_cores, config.clock_core)
-        self_grade(court)
+        languages = sorted({setup.language for setup in config.setups.values()})
+        self_grade(court, languages)
     except KernelcourtError as error:
         _say(answers, {"unfit": str(error)})
         return int(error.exit_code)
@@ -51,20 +53,31 @@ def main() -> int:
     return 0
 
 
-def self_grade(court: Court) -> GradeReport | None:
+def self_grade(court: Court, languages: Sequence[Language] = ()) -> None:
     """Grade the first kernel's own baseline at S: toolchain, sandbox and clock work, or the judge is unfit.
 
     Raises:
+        EnvironmentFault: the compiler of one of `languages`, which the setups are written in, is not here.
         JudgeFault: the baseline was not solved; the message holds the finding.
     """
+    for language in languages:
+        if why := builder.lacking(language):
+            raise EnvironmentFault(f"a setup is written in {language}: {why}")
     tasks = [task for task in select("all") if task.manifest.platform.status == "active"]
     if not tasks:
         raise JudgeFault("the corpus holds no active kernel; set KCOURT_TASKS_DIR to a folder of kernels")
     report = grade(baseline_order(tasks[0]), court)
     if report.outcome is not Outcome.SOLVED:
-        finding = report.provenance.get("finding")
-        raise JudgeFault(f"the judge's own {tasks[0].name} is {report.outcome}, not solved: {finding} {report.log}")
-    return report
+        finding = report.provenance.get("finding", {})
+        found = ", ".join(fact for fact in (report.property, *_worded(finding), report.log.strip()) if fact)
+        raise JudgeFault(f"the judge's own {tasks[0].name} is {report.outcome}, not solved: {found}")
+
+
+def _worded(finding: Mapping[str, Any]) -> Iterator[str]:
+    """The facts of a finding for a reader: `index 3`, `sizes n=5 m=7`; a message stands for itself."""
+    for name, value in finding.items():
+        text = " ".join(f"{key}={one}" for key, one in value.items()) if isinstance(value, Mapping) else str(value)
+        yield text if name == "message" else f"{name} {text}"
 
 
 def baseline_order(task: Task, preset: Preset = Preset.S, protocol: str = "mw2x5") -> GradeOrder:
@@ -74,7 +87,7 @@ def baseline_order(task: Task, preset: Preset = Preset.S, protocol: str = "mw2x5
         grade_id="self",
         kind=Kind.CALIBRATION,
         kernel=task.name,
-        language=Language.CPP if baseline.suffix == ".cpp" else Language.C,
+        language=Language.of(baseline),
         source=baseline.read_text(encoding="utf-8"),
         preset=preset,
         protocol=protocol,

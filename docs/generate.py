@@ -175,7 +175,11 @@ ENVIRONMENT = {
     "KCOURT_CACHE": ("`~/.cache/kernelcourt`", "What is built once: helpers, call shims, denominators, by content."),
     "KCOURT_TMPDIR": ("the system's", "Where each grade gets its private folder."),
     "KCOURT_LEASE_DIR": ("the system's temporary folder", "Locks that keep the judges of a machine off one core."),
-    "RUN_ROOT": ("`.scratch/runs`", "`kcourt grade` keeps its grades under `adhoc/` in there."),
+    "RUN_ROOT": (
+        "`.scratch/runs`",
+        "`kcourt grade` keeps its grades under `adhoc/` in there. A relative path starts at the checkout when the "
+        "command is called inside it, else at the current folder.",
+    ),
 }
 
 
@@ -322,17 +326,24 @@ PAGES: dict[str, Callable[[], str]] = {
 
 
 def main(arguments: list[str]) -> int:
-    """Write the pages, or with `--check` compare them; 1 when one is stale."""
-    stale = []
+    """Write the pages, or with `--check` compare them; 1 when one is stale, 2 on another argument."""
+    if unknown := set(arguments) - {"--check"}:
+        sys.stderr.write(f"unknown: {', '.join(sorted(unknown))}; say --check, or nothing to write the pages\n")
+        return 2
+    checking = "--check" in arguments
+    stale = [path.name for path in FOLDER.glob("*.md") if path.stem not in PAGES]
+    if stale and not checking:
+        sys.stderr.write(f"nothing writes {', '.join(stale)} any more: remove it\n")
     for name, make in PAGES.items():
         path, text = FOLDER / f"{name}.md", NOTE + make()
         if path.is_file() and path.read_text(encoding="utf-8") == text:
             continue
         stale.append(path.name)
-        if "--check" not in arguments:
+        if not checking:
             path.write_text(text, encoding="utf-8")
-    sys.stdout.write(f"{'stale' if '--check' in arguments else 'written'}: {', '.join(stale) or 'none'}\n")
-    return int(bool(stale) and "--check" in arguments)
+    advice = "; run `make docs`" if stale and checking else ""
+    sys.stdout.write(f"{'stale' if checking else 'written'}: {', '.join(stale) or 'none'}{advice}\n")
+    return int(bool(stale) and checking)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,10 @@ SETUPS = {
     "solo": {"setup": "solo", "preset": "S", "submission_mode": "single"},
     "many": {"setup": "many", "preset": "S", "submission_mode": "multi"},
     "dark": {"setup": "dark", "preset": "S", "submission_mode": "blind"},
+    "plus": {"setup": "plus", "preset": "S", "submission_mode": "multi", "language": "cpp"},
 }
+# The kernel of each problem, as a job lists them: all of one, and the last of another.
+PROBLEMS = [*["axpy"] * 16, "gelu"]
 GOOD = {"kernel": "axpy", "source": "// a good kernel"}
 START_S = 30.0
 
@@ -120,7 +123,7 @@ def write_config(folder: Path, closed: bool = False, **settings: Any) -> Path:
     if closed:
         secret = folder / "secret"
         secret.write_text(SECRET.hex())
-        config |= {"secret_file": str(secret), "setups": SETUPS, "run_id": "job-1"}
+        config |= {"secret_file": str(secret), "setups": SETUPS, "problems": PROBLEMS, "run_id": "job-1"}
     path = folder / "judge.json"
     path.write_text(json.dumps(config | settings))
     return path

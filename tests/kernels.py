@@ -6,6 +6,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from bench import seeds
 from bench.court import Court, open_court
 from bench.grade import grade
@@ -41,7 +43,25 @@ HONEST_CPP = (
     "#include <algorithm>\n#include <cstdint>\n"
     f'extern "C" {AXPY} {{ std::transform(x, x + n, y, out, [a](float u, float v) {{ return a * u + v; }}); }}\n'
 )
+HONEST_FORTRAN = """\
+subroutine axpy(x, y, out, n, a) bind(C, name="axpy")
+  use, intrinsic :: iso_c_binding, only: c_float, c_int64_t
+  implicit none
+  integer(c_int64_t), value :: n
+  real(c_float), intent(in) :: x(n), y(n)
+  real(c_float), intent(out) :: out(n)
+  real(c_float), value :: a
+  out = a * x + y
+end subroutine axpy
+"""
 HONEST_PYTHON = axpy_py("numpy.add(a * x, y, out=out)")
+
+NEEDS_GFORTRAN = pytest.mark.skipif(
+    shutil.which("gfortran") is None, reason="gfortran is not installed; on Debian: apt-get install gfortran"
+)
+LANGUAGES = [
+    pytest.param(language, marks=NEEDS_GFORTRAN if language is Language.FORTRAN else ()) for language in Language
+]
 
 
 @cache
@@ -87,6 +107,7 @@ TWICE: dict[str, Any] = {
     "flops": "n",
     "languages": ["c", "cpp", "python"],
     "tags": ["tiny"],
+    "mutants": {"one_untouched": "there is only one output"},
 }
 TWICE_C = "#include <stdint.h>\nvoid twice(const float *x, float *out, int64_t n) {{ {} }}\n"
 TWICE_FILES = {

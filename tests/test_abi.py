@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kernels import graded, write_kernel
+from kernels import LANGUAGES, graded, write_kernel
 
 from bench import abi
 from bench.judge.schemas import Language, Outcome
@@ -89,7 +89,7 @@ MIXED = {
     "edge": {"rows": [1, 2]},
     "traffic": "rows * cols * 8",
     "flops": "rows * cols * 40",
-    "languages": ["c", "cpp", "python"],
+    "languages": ["c", "cpp", "fortran", "python"],
 }
 TERMS = " + ".join(f"{weight} * {name}" for name, weight in WEIGHTS.items() if name in SCALARS)
 NUMPY_BODY = (
@@ -106,6 +106,15 @@ def c_source(head: str) -> str:
         f"  for (int64_t i = 0; i < rows * cols; i++) out[i] = {terms} + {element};\n"
         "  for (int64_t r = 0; r < rows; r++) last[r] += rows * 1000 + cols;\n}\n"
     )
+
+
+def fortran_source(stub: str) -> str:
+    """The sum by the array's own two indices, which shows the order of dimensions."""
+    head, _, end = stub.rpartition("\n")
+    terms = [f"{WEIGHTS[name]} * real({name}, c_double)" for name in SCALARS]
+    terms += [f"{WEIGHTS[name]} * real({name}(c, r), c_double)" for name in ARRAYS]
+    loops = f"  do r = 1, rows\n    do c = 1, cols\n      out(c, r) = {' + '.join(terms)}\n    end do\n  end do\n"
+    return f"{head}\n  integer(c_int64_t) :: r, c\n{loops}  last = last + rows * 1000 + cols\n{end}\n"
 
 
 @pytest.fixture
@@ -128,11 +137,12 @@ def mixed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[Language, str
     return {
         Language.C: c_source(heads[Language.C]),
         Language.CPP: c_source(heads[Language.CPP]),
+        Language.FORTRAN: fortran_source(heads[Language.FORTRAN]),
         Language.PYTHON: in_python,
     }
 
 
-@pytest.mark.parametrize("language", Language)
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_a_shim_delivers_every_kind_of_argument(mixed: dict[Language, str], language: Language) -> None:
     report = graded(mixed[language], language, kernel="mixed")
     assert report.outcome is Outcome.SOLVED, (report.property, report.detail, report.log, report.provenance)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from agent_node import KCOURT, SECRET, NodeFiles
 from agent_stub import StubJudge
+from kernels import NEEDS_GFORTRAN
 
 from agent.answers import accepted_submit, last_correct_score, read_calls
 from agent.budget import Budget, Observed, Stop, budget_of, classify, relaunches
@@ -357,6 +358,8 @@ def test_which_refusal_means_a_lost_rank(code: str, status: int | None, lost: bo
         ("a.c", "int f(void) { return 1; }", True),
         ("a.c", "int f(void) { return 1 }", False),
         ("a.cpp", "auto f() { return 1; }", True),
+        pytest.param("a.f90", "module m\nend module m\n", True, marks=NEEDS_GFORTRAN),
+        pytest.param("a.f90", "subroutine f(\n", False, marks=NEEDS_GFORTRAN),
         ("a.py", "def f(): return 1", True),
         ("a.py", "def f(: return 1", False),
     ],
@@ -364,9 +367,10 @@ def test_which_refusal_means_a_lost_rank(code: str, status: int | None, lost: bo
 def test_syntax_check(tmp_path: Path, name: str, text: str, ok: bool) -> None:
     path = tmp_path / name
     path.write_text(text)
-    report = syntax_check(path, {".c": Language.C, ".cpp": Language.CPP, ".py": Language.PYTHON}[path.suffix])
+    report = syntax_check(path, Language.of(path))
     assert report.ok is ok
     assert ok or "a." in report.messages
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_imports_without_what_only_a_judge_needs() -> None:

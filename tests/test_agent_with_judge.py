@@ -49,6 +49,7 @@ def node(tmp_path: Path) -> Iterator[NodeFiles]:
         shared_dir=tmp_path / "shared",
         secret_file=node.secret_file,
         setups=node.setups,
+        problems=("axpy",) * 3,
         allow_sandbox="limits",
     )
     path = tmp_path / "judge.json"

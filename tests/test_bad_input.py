@@ -56,6 +56,7 @@ BODIES = {
     "rank-a-float": (GOOD | {"rank": 0.5}, 400, "bad_request", "'rank'"),
     "unknown-field": (GOOD | {"seed": 1}, 400, "bad_request", "'seed'; the fields are kernel, language"),
     "unknown-language": (GOOD | {"language": "cobol"}, 400, "bad_request", "'python'"),
+    "key-twice": (b'{"kernel": "axpy", "source": "a", "source": "b"}', 400, "bad_json", "'source' is there twice"),
     "no-kernel": ({"source": SOURCE}, 400, "bad_request", "'kernel'"),
     "no-delivery": ({"kernel": "axpy"}, 400, "bad_request", "send exactly one of"),
     "two-deliveries": (GOOD | {"source_file": "axpy.c"}, 400, "bad_request", "source and source_file"),
@@ -83,6 +84,8 @@ def test_a_bad_body_has_its_own_answer(
 
 HEADERS = {
     "attempt-a-word": ({"Kcourt_Attempt": "two"}, 400, "bad_header"),
+    "attempt-zero": ({"Kcourt_Attempt": "0"}, 400, "bad_header"),
+    "of-a-grade": ({"Kcourt_Of_Grade": str(uuid.UUID(int=0))}, 400, "bad_header"),
     "attempt-negative": ({"Kcourt_Attempt": "-1"}, 400, "bad_header"),
     "tokens-a-float": ({"Kcourt_Tokens": "1.5"}, 400, "bad_header"),
     "tokens-huge": ({"Kcourt_Tokens": "9" * 30}, 400, "bad_header"),
@@ -224,6 +227,34 @@ def test_what_is_no_http_is_refused(open_rank: Rank, request_bytes: bytes) -> No
     said = everything(raw(open_rank, request_bytes))
     assert said.startswith(b"HTTP/1.1 400") and b'"bad_http"' in said
     assert_grades(open_rank)
+
+
+LARGE = {
+    "many-headers": b"".join(b"X-%d: y\r\n" % number for number in range(101)) + b"\r\n",
+    "large-header": b"X-Large: " + b"x" * (64 << 10) + b"\r\n\r\n",
+    "large-together": b"".join(b"X-%d: %s\r\n" % (number, b"y" * 1000) for number in range(70)) + b"\r\n",
+    "endless": b"X-Endless: " + b"x" * (65 << 10),
+}
+
+
+@pytest.mark.parametrize("headers", LARGE.values(), ids=LARGE)
+def test_a_head_that_is_too_large_is_refused(open_rank: Rank, headers: bytes) -> None:
+    said = everything(raw(open_rank, b"GET /health HTTP/1.1\r\nHost: judge\r\n" + headers))
+    assert said.startswith(b"HTTP/1.1 431")
+    assert ErrorBody.model_validate_json(said.partition(b"\r\n\r\n")[2]).error.code == "head_too_large"
+    assert_grades(open_rank)
+
+
+def test_a_long_path_is_refused(open_rank: Rank) -> None:
+    said = everything(raw(open_rank, b"GET /" + b"x" * (64 << 10) + b" HTTP/1.1\r\nHost: judge\r\n\r\n"))
+    assert said.startswith(b"HTTP/1.1 431")
+
+
+@pytest.mark.parametrize("line", [b"OPTIONS *", b"GET *", b"GET //", b"GET /"], ids=bytes.decode)
+def test_a_target_that_is_no_route_is_refused(open_rank: Rank, line: bytes) -> None:
+    said = everything(raw(open_rank, line + b" HTTP/1.1\r\nHost: judge\r\nConnection: close\r\n\r\n"))
+    assert said.startswith(b"HTTP/1.1 4"), said
+    assert ErrorBody.model_validate_json(said.partition(b"\r\n\r\n")[2]).error.message
 
 
 @pytest.mark.parametrize("sent", [b"POST /sc", head(100), head(100) + b'{"kernel"'], ids=["head", "no-body", "half"])

@@ -7,7 +7,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from kernels import HONEST_C, HONEST_CPP, HONEST_PYTHON, TWICE_FILES, court, write_kernel
+from kernels import (
+    HONEST_C,
+    HONEST_CPP,
+    HONEST_FORTRAN,
+    HONEST_PYTHON,
+    LANGUAGES,
+    NEEDS_GFORTRAN,
+    TWICE_FILES,
+    court,
+    write_kernel,
+)
 
 from bench import cache
 from bench.build import builder, toolchain
@@ -18,10 +28,15 @@ from bench.task import load_task, select
 from bench.verdict import Rejected
 
 AXPY = select("axpy")[0]
-HONEST = {Language.C: HONEST_C, Language.CPP: HONEST_CPP, Language.PYTHON: HONEST_PYTHON}
+HONEST = {
+    Language.C: HONEST_C,
+    Language.CPP: HONEST_CPP,
+    Language.FORTRAN: HONEST_FORTRAN,
+    Language.PYTHON: HONEST_PYTHON,
+}
 
 
-@pytest.mark.parametrize("language", Language)
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_an_honest_source_becomes_an_artifact(tmp_path: Path, language: Language) -> None:
     built = builder.build_submission(court().sandbox, tmp_path, AXPY, language, HONEST[language])
     assert built.path.parent == tmp_path and built.path.is_file()
@@ -29,7 +44,7 @@ def test_an_honest_source_becomes_an_artifact(tmp_path: Path, language: Language
     if language is not Language.PYTHON:
         assert " ".join(built.commands[0]) == builder.build_command(language, "axpy")
         assert ctypes.CDLL(str(built.path)).axpy
-        assert built.compiler.startswith(("gcc", "g++"))
+        assert built.compiler.startswith(("gcc", "g++", "GNU Fortran"))
 
 
 @pytest.mark.parametrize(
@@ -40,10 +55,11 @@ def test_an_honest_source_becomes_an_artifact(tmp_path: Path, language: Language
         (Language.C, '#include "nowhere.h"\n', r"nowhere\.h: No such file"),
         (Language.C, "int nobody(void); int axpy(void) { return nobody() + }", "error"),
         (Language.CPP, "template <class T> void axpy( {", r"axpy\.cpp:1:\d+: error"),
+        pytest.param(Language.FORTRAN, "subroutine axpy(x\n", r"axpy\.f90:1:\d+:", marks=NEEDS_GFORTRAN),
         (Language.PYTHON, "def axpy(:\n", r"axpy\.py, line 1"),
         (Language.PYTHON, "x = '\0'\n", "null byte"),
     ],
-    ids=["c", "error", "include", "expression", "cpp", "python", "nul"],
+    ids=["c", "error", "include", "expression", "cpp", "fortran", "python", "nul"],
 )
 def test_a_source_that_does_not_build_has_the_compilers_words(
     tmp_path: Path, language: Language, source: str, log: str

@@ -1,5 +1,6 @@
 """`kcourt grade` and `kcourt task`: exit codes, one JSON object, words for every mistake."""
 
+import sqlite3
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -48,6 +49,19 @@ def test_a_solved_file_is_one_object(kcourt: Kcourt, mine: Callable[..., str], t
     assert found["build"]["commands"][0][0] == "gcc" and found["build"]["seconds"] > 0
     assert found["overhead_ms"] > 0
     assert (tmp_path / ".scratch" / "runs" / "adhoc" / "grades.db").is_file()
+
+
+@pytest.mark.parametrize(
+    ("protocol", "kind"),
+    [("mw2x5", "score"), ("mw4x5", "submit"), ("mw4x5-aa", "calibration")],
+)
+def test_a_grade_is_of_its_protocols_kind(
+    kcourt: Kcourt, mine: Callable[..., str], tmp_path: Path, protocol: str, kind: str
+) -> None:
+    ran = kcourt("grade", "axpy", mine("void axpy("), *QUICK, "--protocol", protocol, "--json")
+    assert ran.code == 0, ran.err
+    with sqlite3.connect(tmp_path / ".scratch" / "runs" / "adhoc" / "grades.db") as db:
+        assert db.execute("SELECT protocol, kind FROM grades").fetchall() == [(protocol, kind)]
 
 
 def test_a_solved_file_is_a_table(kcourt: Kcourt, mine: Callable[..., str]) -> None:

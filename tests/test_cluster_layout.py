@@ -25,7 +25,6 @@ judge
 judge/judge-1.json
 judge/rank-1/grades.db
 judge/root.secret
-judge/router-1.log
 judge/serve-1.log
 judge/upstream-1.log
 report.html
@@ -48,7 +47,6 @@ def every_path(layout):
         layout.judge_config(1),
         layout.shard(1),
         layout.judge_log(1),
-        layout.router_log(1),
         layout.upstream_log(1),
     ]
     nodes = [layout.agent_node(0), layout.agent_config(0), layout.agent_log(0), layout.events(0)]

@@ -8,12 +8,12 @@ import jinja2
 import pytest
 from rich.console import Console
 
-from bench.judge.schemas import End, EpisodeRecord, Kind, Language, Outcome, Problem, SetupRecord
+from bench.judge.schemas import End, EpisodeRecord, Kind, Language, Outcome, Preset, Problem, SetupRecord
 from bench.reports.html import job_report
+from bench.reports.terminal import console_for, result_cells, results_table
 from bench.results.merge import merge
-from bench.results.queries import Assignment, Verdict, opened, table
+from bench.results.queries import Assignment, TableRow, Verdict, opened, table
 from bench.results.shard import Shard
-from cluster.commands.local_job import cells
 from cluster.commands.view import live_table, progress_line, view_for
 from cluster.job.progress import Progress
 from cluster.job.ranks import RankHealth, RankState
@@ -33,6 +33,7 @@ def verdict(outcome, suspect=None):
         rank=0,
         kind=Kind.SUBMIT,
         outcome=outcome,
+        preset=Preset.M,
         score=None,
         interval=None,
         faster=None,
@@ -133,7 +134,19 @@ def test_a_summary_that_lacks_a_field_is_an_error(results):
 def test_a_row_without_an_answer_says_how_the_episode_ended(results):
     with opened([results]) as database:
         (row,) = table(database)
-    assert cells(row) == (HOSTILE, "x", "none (time)", "-", "-", "-", "0", "3.0")
+    assert result_cells(row) == (HOSTILE, "x", "0", "-", "none (time)", "-", "-", "-", "0", "3.0")
+
+
+def test_a_row_shows_the_preset_that_it_was_timed_at():
+    row = TableRow(Assignment("x", "axpy", 0), verdict(Outcome.SOLVED), 2, End.SUBMITTED, 3.0)
+    assert result_cells(row) == ("axpy", "x", "0", "M", "solved", "-", "-", "-", "2", "3.0")
+
+
+def test_a_pipe_cuts_no_cell(capsys):
+    kernel = "k" * 90
+    row = TableRow(Assignment("x" * 60, kernel, 0), verdict(Outcome.BUILD_FAILED), 2, None, None)
+    console_for().print(results_table([row]))
+    assert f"{kernel} {'x' * 60} 0" in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_terminal_gets_a_live_table_with_the_phases_above_it():

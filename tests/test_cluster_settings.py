@@ -50,6 +50,10 @@ def test_the_setup_record_carries_the_setup_keys(tmp_path):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
+        pytest.param(
+            MINIMAL + "\nFINAL_PROTOCOL=mw4x5-aa\n", [":6: ", "no final protocol; those are mw4x5"], id="final"
+        ),
+        pytest.param(MINIMAL + "\nPREVIEW_PROTOCOL=mw4x5\n", [":6: ", "no preview protocol"], id="preview"),
         pytest.param(MINIMAL + "\n# note\nJUDGE_PROT=8800\n", [":7: ", "JUDGE_PROT", "JUDGE_PORT"], id="unknown"),
         pytest.param(MINIMAL + "JUDGE_PORT=many\n", [":5: JUDGE_PORT", "'many'"], id="type"),
         pytest.param(MINIMAL + "JUDGE_PORT=70000\n", [":5: JUDGE_PORT", "65534"], id="range"),

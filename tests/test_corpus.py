@@ -5,7 +5,7 @@ import pytest
 from bench import abi
 from bench.judge.schemas import Language, Preset
 from bench.mutants import KINDS
-from bench.task import Task, load_task, read_tag, select, tasks_root
+from bench.task import Family, Role, Task, load_task, read_tag, select, tasks_root
 
 ROOT = tasks_root()
 FOLDERS = sorted(path.parent for path in ROOT.glob("*/*/task.yaml"))
@@ -14,6 +14,8 @@ SIGNATURES = {
     "softmax_rows": "void softmax_rows(const float *x, float *out, int64_t rows, int64_t cols);",
     "sgemm": "void sgemm(const float *A, const float *B, float *C, int64_t m, int64_t n, int64_t k);",
 }
+# Kernels with in-out arguments, indices, scalars and wide value ranges; not in the demo.
+WIDER = {"logsumexp_rows", "segment_max", "scatter_add", "gauss_seidel2d"}
 FIRST = {
     *("axpy", "softmax_rows", "sgemm", "jacobi2d", "spmv_csr", "prefix_sum", "histogram", "argmax_rows"),
     *("rmsnorm", "gelu", "nbody", "floyd_warshall"),
@@ -26,7 +28,7 @@ def task(request: pytest.FixtureRequest) -> Task:
 
 
 def test_the_corpus_has_the_first_kernels() -> None:
-    assert {folder.name for folder in FOLDERS} >= FIRST
+    assert {folder.name for folder in FOLDERS} >= FIRST | WIDER
     assert [task.name for task in select("all")] == sorted(folder.name for folder in FOLDERS)
 
 
@@ -71,7 +73,7 @@ def test_most_kernels_have_a_faster_solution_in_c() -> None:
 
 
 def test_all_first_languages(task: Task) -> None:
-    assert {Language.C, Language.CPP, Language.PYTHON} <= set(task.manifest.languages)
+    assert {Language.C, Language.CPP, Language.FORTRAN, Language.PYTHON} <= set(task.manifest.languages)
 
 
 def test_exemptions_name_kinds_of_mutants_and_say_why(task: Task) -> None:
@@ -100,4 +102,17 @@ def test_a_manifests_tags_are_tags_that_list_it(task: Task) -> None:
 
 
 def test_the_demo_has_a_tag() -> None:
-    assert {task.name for task in select("demo")} >= FIRST
+    names = {task.name for task in select("demo")}
+    assert names >= FIRST
+    assert not names & WIDER
+
+
+def test_the_corpus_uses_every_role_and_family() -> None:
+    used = [argument for task in select("core") for argument in task.arguments.values()]
+    assert {argument.role for argument in used} == set(Role)
+    assert {family for argument in used for family in argument.values} == set(Family)
+
+
+def test_many_kernels_have_an_honest_solution_in_fortran() -> None:
+    written = [task.name for task in select("core") if any(p.suffix == ".f90" for p in task.controls("honest"))]
+    assert len(written) >= 6 and set(written) >= WIDER

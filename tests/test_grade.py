@@ -1,6 +1,7 @@
 """A grade's report: what it holds, what it hides, that it repeats, and that it leaves nothing behind."""
 
 import gc
+import hashlib
 import json
 import os
 import re
@@ -79,13 +80,23 @@ def test_provenance_says_how_the_number_came_about(solved: GradeReport) -> None:
     assert found["cores"] == {"timing": court().cores.timing, "clock": court().cores.clock}
     assert found["clock"]["empty_candidate_ns"] > 0 and found["clock"]["empty_denominator_ns"] > 0
     assert found["machine"]["cores"] == os.cpu_count() and found["machine"]["cpu_model"]
-    assert found["versions"]["package"]
+    assert found["versions"].keys() >= {"package", "commit", "python", "numpy"} and found["versions"]["package"]
+    assert found["affinity"] == sorted(os.sched_getaffinity(0))
+    for state in (found["before"], found["after"]):
+        assert state["load"] >= 0 and len(state["mhz"]) == len(found["cores"]["timing"])
+    assert found["noise"].keys() == {"candidate", "denominator"} and min(found["noise"].values()) >= 0
+    for side in ("candidate", "denominator"):
+        assert found["clock"][f"offset_{side}_ns"]["p50"] <= found["clock"][f"offset_{side}_ns"]["p99"]
+    baseline = hashlib.sha256(AXPY.baselines[0].read_bytes()).hexdigest()
+    assert found["denominator"] == {"name": "baseline.c", "sha256": baseline}
+    assert found["build"]["denominator"]["commands"][0][0] == "gcc"
+    assert "-Dreal=double" in found["build"]["twin"]["commands"][0]
     assert (solved.sandbox, solved.device, solved.preset, solved.protocol) == ("limits", "cpu", Preset.S, "mw4x5")
 
 
 def test_sources_hold_all_that_defines_the_grade(solved: GradeReport) -> None:
     sources = {source.role: source for source in solved.sources}
-    assert set(sources) == {"submission", "manifest", "reference", "baseline:baseline.c"}
+    assert set(sources) == {"submission", "manifest", "reference", "baseline:baseline.c", "toolchains"}
     assert sources["submission"].content.decode() == HONEST_C
     assert sources["submission"].name == "axpy.c"
     assert sources["baseline:baseline.c"].name == "baseline.c"
@@ -168,6 +179,7 @@ def test_a_submit_shows_the_log_of_a_failed_build() -> None:
     report = graded("void axpy(", protocol="mw4x5", kind=Kind.SUBMIT, disclose=False)
     assert report.outcome is Outcome.BUILD_FAILED
     assert "axpy.c:1" in report.log and report.detail == {}
+    assert report.provenance["build"]["commands"][0][0] == "gcc", "the row says what was tried"
 
 
 def test_the_same_seed_draws_the_same_sizes_and_another_seed_others() -> None:

@@ -27,7 +27,7 @@ TEXTS = sorted(
     path
     for folder in sorted(FOLDERS)
     for path in (ROOT / folder).rglob("*")
-    if path.suffix in {".py", ".md", ".yaml", ".c", ".cpp", ".h", ".sh", ".env", ".html", ".txt"}
+    if path.suffix in {".py", ".md", ".yaml", ".c", ".cpp", ".f90", ".h", ".sh", ".env", ".html", ".txt"}
     and path != Path(__file__)
 )
 SHELL = sorted(
@@ -42,7 +42,7 @@ SHELL = sorted(
 HEAVY = ("numpy", "scipy", "sqlalchemy", "fastapi", "uvicorn", "torch", "triton")
 # What an agent may know of the judge: how to ask it, and how to start processes.
 AGENT_TAKES = {
-    *("bench.errors", "bench.process", "bench.sandbox"),
+    *("bench.errors", "bench.process", "bench.sandbox", "bench.wording"),
     *("bench.judge.client", "bench.judge.schemas"),
 }
 LEFTOVERS = {

@@ -34,12 +34,18 @@ TOKENS = {
     "another-secret": (bearer(token_for(b"x" * 32, "many.n0.p0.w0")), 401, "token_invalid"),
     "not-an-episode": (bearer(token_for(SECRET, "somebody")), 403, "no_episode"),
     "another-job": (bearer(token_for(SECRET, "other.n0.p0.w0")), 403, "unknown_setup"),
+    "beyond-the-problems": (bearer(token_for(SECRET, "many.n0.p99.w0")), 403, "unknown_problem"),
+    "beyond-all-numbers": (bearer(token_for(SECRET, f"many.n0.p{'9' * 40}.w0")), 403, "no_episode"),
     "for-another": (
         bearer(token_for(SECRET, "many.n0.p0.w0")) | {"Kcourt-Episode": "many.n0.p1.w0"},
         *(403, "other_episode"),
     ),
     "as-the-driver": (
         bearer(token_for(SECRET, "many.n0.p0.w0")) | {"Kcourt-Kind": "promoted"},
+        *(403, "driver_only"),
+    ),
+    "promoting": (
+        bearer(token_for(SECRET, "many.n0.p0.w0")) | {"Kcourt-Of-Grade": "x"},
         *(403, "driver_only"),
     ),
     "driver-for-nobody": (bearer(token_for(SECRET, "driver")), 403, "episode_missing"),
@@ -55,6 +61,36 @@ def test_a_token_that_does_not_fit(closed: Rank, headers: dict[str, str], status
 def test_the_token_is_looked_at_before_the_body(closed: Rank) -> None:
     assert closed.http.post("/score", content=b"{").status_code == 401
     assert closed.http.post("/profile").status_code == 401
+
+
+@pytest.mark.parametrize("sent", ["Kcourt-Kind", "Kcourt-Of-Grade"])
+def test_what_only_the_driver_may_send_is_named(closed: Rank, sent: str) -> None:
+    headers = {sent.replace("-", "_"): "promoted"}
+    assert closed.post("/submit", GOOD, "many.n0.p0.w0", **headers).json()["error"]["message"].startswith(f"{sent}: ")
+
+
+@pytest.mark.parametrize("route", ["/score", "/submit"])
+def test_a_token_is_good_for_its_episodes_kernel(closed: Rank, route: str) -> None:
+    label = "many.n0.p16.w0"
+    refused = closed.post(route, GOOD, label)
+    assert code(refused) == (403, "other_kernel")
+    assert "this episode's kernel is gelu" in refused.json()["error"]["message"]
+    assert closed.post(route, GOOD | {"kernel": "gelu"}, label).json()["kernel"] == "gelu"
+    assert code(closed.post(route, GOOD | {"kernel": "gelu"}, "many.n0.p0.w0")) == (403, "other_kernel")
+
+
+def test_the_driver_hands_in_the_episodes_kernel_only(closed: Rank) -> None:
+    headers = {"Kcourt_Episode": "dark.n0.p16.w0", "Kcourt_Kind": "harvested"}
+    assert code(closed.post("/submit", GOOD, "driver", **headers)) == (403, "other_kernel")
+
+
+@pytest.mark.parametrize(
+    ("label", "query", "language"),
+    [("plus.n0.p0.w0", "", "cpp"), ("plus.n0.p0.w0", "?language=python", "python"), (None, "", "c")],
+    ids=["setup", "asked", "nobody"],
+)
+def test_the_contract_is_in_the_setups_language(closed: Rank, label: str | None, query: str, language: str) -> None:
+    assert closed.get(f"/task/axpy{query}", label).json()["language"] == language
 
 
 def test_a_closed_judge_wants_its_rank(closed: Rank) -> None:
@@ -186,10 +222,24 @@ def test_a_rank_that_takes_over_asks_the_lost_ranks_shard(closed: Rank, tmp_path
     assert found == [(1, 0)]
 
 
+def test_a_rank_that_takes_over_knows_the_keys_of_every_mode(closed: Rank, tmp_path: Path) -> None:
+    label = "many.n0.p13.w0"
+    first = closed.post("/submit", GOOD, label, Idempotency_Key="moved-on")
+    score = closed.post("/score", GOOD, "solo.n0.p13.w0").json()["grade_id"]
+    with rank(tmp_path, closed=True, rank=1, ranks=2, peer_shards={"0": str(closed.shard)}) as other:
+        there, body = {"Kcourt_Home_Rank": "0"}, GOOD | {"rank": 1}
+        assert other.post("/submit", body, label, Idempotency_Key="moved-on", **there).content == first.content
+        again = other.post("/submit", body, label, Idempotency_Key="new", **there)
+        assert again.json()["grade_id"] != first.json()["grade_id"]
+        driver = {"Kcourt_Episode": "solo.n0.p13.w0", "Kcourt_Kind": "promoted", "Kcourt_Of_Grade": score}
+        assert other.post("/submit", body, "driver", **driver, **there).json()["outcome"] == "solved"
+
+
 MARKS = {
     "no-kind": ({}, 400, "bad_header"),
     "another-kind": ({"Kcourt_Kind": "submit"}, 400, "bad_header"),
     "promoted-what": ({"Kcourt_Kind": "promoted"}, 400, "bad_header"),
+    "harvested-of-a-grade": ({"Kcourt_Kind": "harvested", "Kcourt_Of_Grade": "x"}, 400, "bad_header"),
 }
 
 

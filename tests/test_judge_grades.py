@@ -169,6 +169,24 @@ def test_a_judge_that_cannot_measure_is_unfit_until_it_can(tmp_path: Path) -> No
         assert running.post("/score").json()["outcome"] == "solved"
 
 
+def test_a_refusal_that_came_after_202_is_told_to_who_polls(tmp_path: Path) -> None:
+    go, why = tmp_path / "go", tmp_path / "unfit"
+    with rank(tmp_path) as running:
+        running.post("/submit", waiting(go), Prefer="respond-async")
+        wait_for(Path(f"{go}.reached"))
+        running.post("/submit", GOOD | {"source": "// fake: die"}, Prefer="respond-async")
+        queued = running.post("/submit", GOOD, Prefer="respond-async")
+        path = queued.headers["location"]
+        assert (queued.status_code, running.get(path).status_code) == (202, 202)
+        why.write_text("gcc is not here")
+        go.touch()
+        running.wait_for_status("unfit")
+        refused = running.get(path)
+        assert (refused.status_code, refused.json()["error"]["code"]) == (503, "unfit")
+        assert "gcc is not here" in refused.json()["error"]["message"]
+        assert running.http.get("/health").json()["inflight_submits"] == 0
+
+
 def test_a_judge_killed_in_mid_grade_grades_the_retry_once(tmp_path: Path) -> None:
     go = tmp_path / "go"
     with rank(tmp_path) as running, ThreadPoolExecutor(1) as thread:

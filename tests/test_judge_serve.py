@@ -5,11 +5,14 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
+from judge_rank import write_config
 
 from bench.config import JudgeConfig
+from bench.errors import ConfigError
 from bench.judge.schemas import Preset
 
 PROGRAM = str(Path(sys.executable).with_name("kcourt"))
@@ -40,9 +43,52 @@ def test_an_open_judge_says_where_it_is_and_leaves_when_asked(tmp_path: Path) ->
     ],
     ids=["no-json", "missing", "unknown"],
 )
-def test_a_wrong_configuration_is_named(tmp_path: Path, text: str, names: str) -> None:
+def test_a_wrong_configuration_is_named_by_the_command(tmp_path: Path, text: str, names: str) -> None:
     path = tmp_path / "judge.json"
     path.write_text(text)
     done = subprocess.run([PROGRAM, "serve", "--config", path], capture_output=True, text=True, timeout=60)
     assert done.returncode == 64
     assert names in done.stderr and "Traceback" not in done.stderr
+
+
+REFUSED = {
+    "final-unknown": ({"final_protocol": "mw9x9"}, "final_protocol: 'mw9x9' is no final protocol; those are mw4x5"),
+    "final-a-calibration": ({"final_protocol": "mw4x5-aa"}, "final_protocol: 'mw4x5-aa' is no final protocol"),
+    "preview-a-final": ({"preview_protocol": "mw4x5"}, "preview_protocol: 'mw4x5' is no preview protocol"),
+    "device": ({"device": "hip"}, "device: .*'cpu'"),
+    "timing-cores-alone": ({"timing_cores": [1]}, "timing_cores and clock_core both"),
+    "clock-core-alone": ({"clock_core": 1}, "timing_cores and clock_core both"),
+    "one-core-for-both": ({"timing_cores": [0, 1], "clock_core": 1}, "clock_core another one"),
+    "no-timing-core": ({"timing_cores": [], "clock_core": 1}, "at least one core"),
+    "unknown": ({"ports": 1}, "ports: unknown key; known keys are rank, ranks"),
+}
+
+
+@pytest.mark.parametrize(("settings", "says"), REFUSED.values(), ids=REFUSED)
+def test_a_wrong_configuration_is_refused(tmp_path: Path, settings: dict[str, Any], says: str) -> None:
+    with pytest.raises(ConfigError, match=f"judge.json: .*{says}"):
+        JudgeConfig.read(write_config(tmp_path, **settings))
+
+
+def serve(folder: Path, *arguments: str | Path) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run([PROGRAM, "serve", *arguments], cwd=folder, capture_output=True, text=True, timeout=60)
+
+
+UNABLE = {
+    "bogus-level": (["--allow-sandbox", "strong", "--port", "0"], {}, 2, "'strong' is no sandbox level"),
+    "bogus-level-in-file": ([], {"allow_sandbox": "strong"}, 2, "'strong' is no sandbox level"),
+    "core": ([], {"allow_sandbox": "limits", "timing_cores": [4095], "clock_core": 0}, 1, "core 4095 of 0, 4095"),
+    "port-beside-file": (["--port", "9000"], {"allow_sandbox": "limits"}, 2, "--port is for an open judge"),
+    "level-beside-file": (["--allow-sandbox", "limits"], {"allow_sandbox": "limits"}, 2, "leave --allow-sandbox out"),
+    "preset-beside-file": (["--preset", "S"], {"allow_sandbox": "limits"}, 2, "leave --preset out"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "settings", "exit_code", "says"), UNABLE.values(), ids=UNABLE)
+def test_a_judge_that_cannot_serve_ends_before_it_announces_itself(
+    tmp_path: Path, arguments: list[str], settings: dict[str, Any], exit_code: int, says: str
+) -> None:
+    file = ["--config", write_config(tmp_path, **settings)] if settings else []
+    done = serve(tmp_path, *arguments, *file)
+    assert (done.returncode, done.stdout) == (exit_code, "")
+    assert says in done.stderr and "Traceback" not in done.stderr

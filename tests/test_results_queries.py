@@ -81,6 +81,17 @@ def test_the_answer_that_counts(
     assert row.grades == len(grades)
 
 
+@pytest.mark.parametrize("recorded", [True, False], ids=["recorded", "by-its-first-grade"])
+def test_a_grade_of_another_kernel_than_its_episodes_counts_as_nothing(tmp_path: Path, recorded: bool) -> None:
+    shard = submitted(tmp_path / "rank-0.db", [{}, {"kernel": "gelu"}, {"kernel": "gelu"}], mode="multi")
+    merge(tmp_path / "results.db", [shard], [episode()] if recorded else [])
+    with queries.opened([tmp_path / "results.db"]) as db:
+        assert {verdict.assignment: verdict.grade_id for verdict in queries.verdicts(db)} == {GOLD: "g0"}
+        assert [(row.assignment, row.grades) for row in queries.table(db)] == [(GOLD, 1)]
+        (line,) = queries.by_setup(db)
+    assert (line.grades, line.verdicts, line.solved) == (3, 1, 1)
+
+
 def test_the_latest_job_answers(tmp_path: Path) -> None:
     early = submitted(tmp_path / "7.db", [{"name": "early"}])
     late = submitted(tmp_path / "8.db", [{"name": "late", "requested_at": "2026-02-01", "label": OTHER}], "8")

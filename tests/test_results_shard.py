@@ -176,24 +176,18 @@ def test_a_fault_of_the_judge_leaves_the_key_free(shard: Shard) -> None:
     assert shard.accepted_submit(LABEL) == "retry"
 
 
-def test_an_accepted_submit_belongs_to_an_attempt(shard: Shard) -> None:
+def test_a_harvested_grade_is_an_accepted_submit(shard: Shard) -> None:
     shard.record(origin(kind=Kind.SCORE), report("score"))
     assert shard.accepted_submit(LABEL) is None
     shard.record(origin(kind=Kind.HARVESTED, attempt=2), report("harvested"))
-    assert shard.accepted_submit(LABEL) == shard.accepted_submit(LABEL, 2) == "harvested"
-    assert shard.accepted_submit(LABEL, 1) is None
+    assert shard.accepted_submit(LABEL) == "harvested"
 
 
-def test_the_last_correct_score_of_an_attempt_is_found(shard: Shard) -> None:
-    for number, (attempt, outcome) in enumerate(
-        [(1, Outcome.SOLVED), (2, Outcome.SOLVED), (2, Outcome.SOLVED), (2, Outcome.WRONG)]
-    ):
-        asked = origin(kind=Kind.SCORE, attempt=attempt, requested_at=f"2026-01-01T00:00:0{number}")
-        shard.record(asked, report(f"g{number}", outcome=outcome))
-    assert shard.last_correct_score(LABEL, 2) == "g2"
-    assert shard.last_correct_score(LABEL, 3) is None
+def test_the_source_of_a_grade_is_found(shard: Shard) -> None:
+    shard.record(origin(kind=Kind.SCORE), report("g2"))
     source = shard.grade_source("g2")
     assert source is not None and (source.name, source.content) == ("axpy.c", b"void axpy(); // g2")
+    assert shard.grade_source("g3") is None
 
 
 def test_what_is_no_number_becomes_null(shard: Shard, path: Path) -> None:

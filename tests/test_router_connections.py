@@ -58,6 +58,7 @@ class Running:
     """A router in front of a fake judge."""
 
     judge: FakeJudge
+    behind: asyncio.Server
     clients: Clients
     port: int
 
@@ -76,7 +77,7 @@ async def router(folder: Path, answers: bool = True) -> AsyncIterator[Running]:
     listener = listen("127.0.0.1", 0)
     port = listener.getsockname()[1]
     server = await clients.listen(listener)
-    yield Running(judge, clients, port)
+    yield Running(judge, behind, clients, port)
     server.close()
     await clients.end(0)
     upstream.close()
@@ -209,6 +210,18 @@ def test_a_judge_that_does_not_answer_restarts(tmp_path: Path, answer: bytes) ->
         assert json.loads(await reader.readuntil(b"}}"))["error"]["code"] == "judge_restarting"
 
     run(tmp_path, scene, answers=False)
+
+
+def test_a_judge_that_was_never_there_starts(tmp_path: Path) -> None:
+    async def scene(running: Running) -> None:
+        running.behind.close()
+        await running.behind.wait_closed()
+        reader, _writer = await running.connect(GET)
+        assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 502 Bad Gateway")
+        error = json.loads(await reader.readuntil(b"}}"))["error"]
+        assert error["code"] == "judge_starting" and "the judge starts;" in error["message"]
+
+    run(tmp_path, scene)
 
 
 def test_a_judge_that_closes_is_asked_on_a_new_connection(tmp_path: Path) -> None:

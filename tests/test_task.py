@@ -41,21 +41,21 @@ MISTAKES: dict[str, tuple[Change, str, str]] = {
     "unknown argument key": (argument("x", stride=2), "arguments.x.stride", "unknown key; known keys are role, dtype"),
     "wrong role": (argument("x", role="inputs"), "arguments.x.role", "'input', 'output', 'inout', 'index', 'size'"),
     "no role": (lambda m: m["arguments"]["x"].pop("role"), "arguments.x.role", "Field required"),
-    "no outputs": (lambda m: m["arguments"].pop("out"), "manifest", "at least one output or inout"),
-    "missing preset": (lambda m: m["sizes"].pop("XL"), "manifest", "'sizes' lacks the presets XL"),
+    "no outputs": (lambda m: m["arguments"].pop("out"), "arguments", "at least one output or inout"),
+    "missing preset": (lambda m: m["sizes"].pop("XL"), "sizes", "lacks the presets XL"),
     "unknown preset": (lambda m: m["sizes"].update(XS={"n": 1}), "sizes.XS", "'S', 'M', 'L' or 'XL'"),
     "size of zero": (lambda m: m["sizes"]["S"].update(n=0), "sizes.S.n", "greater than or equal to 1"),
     "size as text": (lambda m: m["sizes"]["S"].update(n="many"), "sizes.S.n", "valid integer"),
-    "preset without a size": (lambda m: m["sizes"].update(S={"m": 4}), "manifest", "sizes.S names ['m'], the size"),
-    "unknown size in edge": (top(edge={"m": [1]}), "manifest", "'edge' names ['m'], the size arguments are ['n']"),
-    "unknown size in shape": (argument("x", shape=["m"]), "manifest", "shape of 'x' uses ['m'], the size"),
-    "unknown size in traffic": (top(traffic="8 * m"), "manifest", "traffic uses ['m'], the size arguments"),
-    "unknown size in reduction": (top(reduction="log2(m)"), "manifest", "reduction uses ['m']"),
+    "preset without a size": (lambda m: m["sizes"].update(S={"m": 4}), "sizes.S", "names ['m'], the size arguments"),
+    "unknown size in edge": (top(edge={"n": [1], "m": [1]}), "edge.m", "is no size; the size arguments are ['n']"),
+    "unknown size in shape": (argument("x", shape=["m"]), "arguments.x.shape.0", "uses ['m'], the size arguments"),
+    "unknown size in traffic": (top(traffic="8 * m"), "traffic", "uses ['m'], the size arguments"),
+    "unknown size in reduction": (top(reduction="log2(m)"), "reduction", "uses ['m']"),
     "call in flops": (top(flops="exec('1')"), "flops", "may use only numbers, size names"),
     "boolean flops": (top(flops=True), "flops", "an expression is a number or text"),
     "unfinished shape": (argument("out", shape=["2 *"]), "arguments.out.shape.0", "is not an expression"),
-    "empty array": (argument("out", shape=["n - 1"]), "manifest", "shape of 'out' is 0 at {'n': 1}"),
-    "division by zero": (top(reduction="n / (n - 1)"), "manifest", "reduction has no value at {'n': 1}"),
+    "empty array": (argument("out", shape=["n - 1"]), "arguments.out.shape.0", "is 0 at {'n': 1}"),
+    "division by zero": (top(reduction="n / (n - 1)"), "reduction", "has no value at {'n': 1}"),
     "float family on integers": (argument("x", dtype="int32"), "arguments.x", "'uniform' do not fit dtype int32"),
     "integer family on floats": (argument("x", values=["below"]), "arguments.x", "'below' do not fit dtype float32"),
     "unknown family": (argument("x", values=["gauss"]), "arguments.x.values.0", "'uniform', 'positive'"),
@@ -70,11 +70,25 @@ MISTAKES: dict[str, tuple[Change, str, str]] = {
     "size with a dtype": (argument("n", dtype="int64"), "arguments.n", "a size has no dtype, shape or values"),
     "argument name": (argument("x-y", role="size"), "arguments.x-y", "should match pattern"),
     "too many arguments": (many_arguments, "arguments", "at most 32 items"),
-    "unknown language": (top(languages=["c", "cobol"]), "languages.1", "'c', 'cpp' or 'python'"),
+    "unknown language": (top(languages=["c", "cobol"]), "languages.1", "'c', 'cpp', 'fortran' or 'python'"),
     "no baseline": (top(baselines=[]), "baselines", "at least 1 item"),
     "tolerance": (top(tolerance=0), "tolerance", "greater than 0"),
     "kernel name": (top(name="Twice!"), "name", "should match pattern"),
     "another kernel's name": (top(name="thrice"), "name", "'thrice' must be the folder's name, 'twice'"),
+    "suite-less": (lambda m: m.pop("suite"), "suite", "Field required"),
+    "no languages": (top(languages=[]), "languages", "at least 1 item"),
+    "unknown platform key": (top(platform={"arc": ["x"]}), "platform.arc", "known keys are status, arch, skip_reason"),
+    "unknown size in bound": (
+        lambda m: m["arguments"]["x"].update(dtype="int32", values=["below"], bound="m"),
+        "arguments.x.bound",
+        "uses ['m'], the size arguments",
+    ),
+    "a word of C": (argument("register", role="size"), "arguments.register", "is a word of C, C++, Python or"),
+    "a word of C++": (argument("template", role="size"), "arguments.template", "is a word of C, C++, Python or"),
+    "a word of Python": (argument("lambda", role="size"), "arguments.lambda", "choose another name"),
+    "a word of the shims": (argument("base", role="size"), "arguments.base", "choose another name"),
+    "a word of baselines": (argument("real", role="size"), "arguments.real", "choose another name"),
+    "a kernel called by a word": (top(name="switch"), "name", "choose another name"),
     "no summary": (lambda m: m.pop("summary"), "summary", "Field required"),
 }
 
@@ -101,7 +115,7 @@ def test_a_mistake_is_named_with_file_line_and_field(tmp_path: Path, mistake: st
         load_task(folder)
     found = re.match(rf"{re.escape(str(folder))}/task\.yaml:(\d+): ([^ ]+): (.*)", str(raised.value))
     assert found, str(raised.value)
-    assert found[2].startswith(field)
+    assert found[2] == field
     assert says in found[3]
     assert place(json.loads(text), field) in text.splitlines()[int(found[1]) - 1]
 
@@ -115,9 +129,23 @@ def test_a_mistake_is_named_with_file_line_and_field(tmp_path: Path, mistake: st
         (b"- a\n- b\n", r"task\.yaml:1: manifest: "),
         (b"name: \xff\n", r"task\.yaml: is not UTF-8 text \(byte 6\)"),
         (b"name: !!python/object/apply:os.system ['true']\n", r"task\.yaml:1: not valid YAML: "),
+        (b"name: twice\nsuite: small\nname: thrice\n", r"task\.yaml:3: name: was given in line 1; keep one"),
+        (b"sizes:\n  S: {n: 1, n: 2}\n", r"task\.yaml:2: n: was given in line 2; keep one"),
+        (b"edge: [{n: 1}, {m: 1,\n m: 2}]\n", r"task\.yaml:2: m: was given in line 1"),
         (None, r"task\.yaml: cannot be read \(No such file or directory\); a kernel's folder holds"),
     ],
-    ids=["bracket", "tab", "empty", "list", "not-utf8", "object", "missing"],
+    ids=[
+        "bracket",
+        "tab",
+        "empty",
+        "list",
+        "not-utf8",
+        "object",
+        "key-twice",
+        "inner-key-twice",
+        "list-key-twice",
+        "missing",
+    ],
 )
 def test_a_manifest_that_is_no_yaml_is_named(tmp_path: Path, content: bytes | None, says: str) -> None:
     folder = write_kernel(tmp_path)
@@ -143,7 +171,7 @@ def test_a_kernel_is_what_its_manifest_says(tmp_path: Path) -> None:
     assert task.arguments["x"].role is Role.INPUT
     assert task.shape("x", {"n": 7}) == (7,)
     assert task.size(Preset.M) == {"n": 4000}
-    assert task.manifest.languages == tuple(Language)
+    assert task.manifest.languages == (Language.C, Language.CPP, Language.PYTHON)
     assert [path.name for path in task.controls("honest")] == ["honest_back.c", "honest_sum.c"]
     assert set(task.files) == {"manifest", "reference", "baseline:baseline.c"}
 
@@ -152,6 +180,18 @@ def test_a_name_is_unique_over_all_suites(tmp_path: Path) -> None:
     write_kernel(tmp_path)
     write_kernel(tmp_path, TWICE | {"suite": "other"})
     with pytest.raises(TaskError, match=r"the name 'twice' is taken by .*/other/twice; rename one"):
+        select("all", tmp_path)
+
+
+def test_a_suite_is_the_folder_that_its_kernels_lie_in(tmp_path: Path) -> None:
+    folder = write_kernel(tmp_path)
+    moved = folder.parent.rename(tmp_path / "large") / "twice"
+    with pytest.raises(TaskError, match=rf"{moved}/task\.yaml:3: suite: 'small' must be the folder's name, 'large'"):
+        select("all", tmp_path)
+
+
+def test_a_corpus_without_kernels_is_no_success(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=f"'all' selects no kernel of {tmp_path}; "):
         select("all", tmp_path)
 
 
@@ -187,7 +227,9 @@ def test_a_selector_keeps_its_order_and_repeats_nothing(corpus: Path, selector: 
     [
         ("d", "'d' is no kernel, suite or tag"),
         ("a,tags", "'tags' is no kernel, suite or tag"),
-        ("stale", "unknown kernel 'gone'; known kernels: a, b, c"),
+        ("stale", r"tags/stale\.txt:2: unknown kernel 'gone'; known kernels: a, b, c"),
+        ("", "'' selects no kernel of "),
+        (" , ", "selects no kernel of "),
     ],
 )
 def test_a_selector_of_nothing_is_refused(corpus: Path, selector: str, says: str) -> None:

@@ -15,9 +15,12 @@ import pytest
 from kernels import HONEST_C, LOOP, TWICE_FILES, axpy_c, court, order, write_kernel
 from sleepers import ended
 
+from bench.build.toolchain import recorded_toolchains, shipped_toolchains
 from bench.config import JudgeConfig
-from bench.judge.schemas import Outcome
+from bench.errors import EnvironmentFault
+from bench.judge.schemas import Language, Outcome
 from bench.records import GradeOrder, GradeReport
+from bench.worker import self_grade
 
 WORKER = [sys.executable, "-m", "bench.worker"]
 # Starts a command on its own pipes and waits for it: a judge that can be killed.
@@ -141,7 +144,9 @@ def test_a_judge_that_fails_its_own_baseline_is_unfit(
     write_kernel(tmp_path, files=TWICE_FILES | {broken: spoilt})
     monkeypatch.setenv("KCOURT_TASKS_DIR", str(tmp_path))
     with started(tmp_path, WORKER) as talk:
-        assert "the judge's own twice is wrong, not solved" in talk.read()["unfit"]
+        why = talk.read()["unfit"]
+        assert "the judge's own twice is wrong, not solved: values, output out, index " in why
+        assert "{" not in why
         assert talk.process.wait(20) == 3
 
 
@@ -149,7 +154,7 @@ def test_a_judge_that_fails_its_own_baseline_is_unfit(
     ("settings", "tasks", "says"),
     [
         ({"allow_sandbox": "full"}, None, "say --allow-sandbox limits"),
-        ({}, "empty", "the corpus holds no active kernel"),
+        ({}, "empty", "selects no kernel"),
     ],
     ids=["sandbox", "corpus"],
 )
@@ -161,6 +166,13 @@ def test_a_judge_that_cannot_grade_is_unfit(
     with started(tmp_path, WORKER, **settings) as talk:
         assert says in talk.read()["unfit"]
         assert talk.process.wait(20) != 0
+
+
+def test_a_judge_of_a_language_without_its_compiler_is_unfit() -> None:
+    elsewhere = shipped_toolchains().replace(b"compiler: g++", b"compiler: no-such-g++")
+    with recorded_toolchains(elsewhere), pytest.raises(EnvironmentFault) as unfit:
+        self_grade(court(), [Language.C, Language.CPP, Language.PYTHON])
+    assert "a setup is written in cpp: the compiler 'no-such-g++' is not here" in str(unfit.value)
 
 
 def test_a_killed_parent_takes_worker_and_runner_along(tmp_path: Path) -> None:

@@ -12,7 +12,10 @@ app = typer.Typer(help=__doc__, no_args_is_help=True)
 
 @app.callback()
 def _group() -> None:
-    """Run the agents of one node of a job."""
+    """Run the agents of one node of a job.
+
+    Example: kcourt agent run --config agents/agent-0.json
+    """
 
 
 @app.command()

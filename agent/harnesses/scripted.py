@@ -12,6 +12,7 @@ from agent.harnesses import Command, Event, Launch, WireFormat
 from agent.usage import Usage
 from bench.errors import ConfigError
 from bench.judge.schemas import Closed, End
+from bench.wording import first_fault
 
 
 class CallStep(Closed):
@@ -53,8 +54,7 @@ def read_plan(path: Path) -> dict[str, tuple[CallStep | ExitStep | SleepStep, ..
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read ({error.strerror})") from error
     except ValidationError as error:
-        fault = error.errors(include_url=False)[0]
-        raise ConfigError(f"{path}: {'.'.join(map(str, fault['loc']))}: {fault['msg']}") from error
+        raise ConfigError(f"{path}: {first_fault(error)}") from error
 
 
 class Scripted:

@@ -6,14 +6,12 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from agent.answers import Call, Pending, Refusal, read_calls, read_pending
+from agent.answers import SOURCE_CAP_BYTES, Call, Pending, Refusal, read_calls, read_pending
 from agent.journal import append_json, utc_now, write_private
 from agent.judges import Judges, Route
 from bench.errors import ConfigError, UsageError
 from bench.judge.client import ATTEMPTS, Envelope, JudgeRefused
 from bench.judge.schemas import Answer, Closed, GradeRequest, Language, Outcome, SubmissionMode
-
-SOURCE_CAP_BYTES = 4 << 20
 
 
 class ToolSettings(Closed):

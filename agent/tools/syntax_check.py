@@ -10,9 +10,10 @@ from bench.judge.schemas import Language
 
 LIMITS = process.Limits(wall_s=30, cpu_s=20, memory_bytes=2 << 30)
 _PARSE = "import ast, sys; ast.parse(open(sys.argv[1], 'rb').read(), sys.argv[1])"
+# The language standards of the judge's own builds, whose table does not travel with an agent.
 _CHECKERS: dict[Language, tuple[str, ...]] = {
-    Language.C: ("gcc", "-std=c17", "-fsyntax-only", "-Wall", "-fopenmp"),
-    Language.CPP: ("g++", "-std=c++20", "-fsyntax-only", "-Wall", "-fopenmp"),
+    Language.C: ("gcc", "-std=gnu17", "-fsyntax-only", "-Wall", "-fopenmp"),
+    Language.CPP: ("g++", "-std=gnu++20", "-fsyntax-only", "-Wall", "-fopenmp"),
     Language.FORTRAN: ("gfortran", "-std=gnu", "-fsyntax-only", "-Wall", "-fopenmp", "-ffree-line-length-none"),
     Language.PYTHON: (sys.executable, "-I", "-c", _PARSE),
 }

@@ -7,7 +7,7 @@ from bench import abi
 from bench.build import c, cpp, fortran, python
 from bench.build.toolchain import Artifact, compile_shared, toolchains, toolchains_text
 from bench.cache import cached, content_key, default_cache, processor
-from bench.errors import JudgeFault
+from bench.errors import EnvironmentFault, JudgeFault
 from bench.judge.schemas import Language
 from bench.sandbox import Sandbox, scratch_folder
 from bench.task import Task
@@ -32,11 +32,27 @@ def build_submission(sandbox: Sandbox, folder: Path, task: Task, language: Langu
     return BUILDERS[language](sandbox, folder, path)
 
 
+def submission_command(language: Language, kernel: str) -> tuple[str, ...]:
+    """The argv that a submission is built with; empty where nothing is compiled."""
+    if language.value not in toolchains():
+        return ()
+    return tuple(toolchains()[language.value].command(f"{kernel}{language.suffix}", f"{kernel}.so"))
+
+
 def build_command(language: Language, kernel: str = "<kernel>") -> str:
     """The command line that a submission is built with, for the contract that an agent reads."""
-    if language.value not in toolchains():
-        return f"none: {kernel}{language.suffix} is imported as it is"
-    return " ".join(toolchains()[language.value].command(f"{kernel}{language.suffix}", f"{kernel}.so"))
+    command = submission_command(language, kernel)
+    return " ".join(command) or f"none: {kernel}{language.suffix} is imported as it is"
+
+
+def lacking(language: Language) -> str:
+    """Why nothing can be built in this language here, or an empty text."""
+    try:
+        if chain := toolchains().get(language.value):
+            _ = chain.version
+    except EnvironmentFault as error:
+        return str(error)
+    return ""
 
 
 def denominator(sandbox: Sandbox, baseline: Path) -> Artifact:
@@ -65,7 +81,7 @@ def _write(target: Path, text: str) -> None:
 
 def _trusted(sandbox: Sandbox, baseline: Path, defines: tuple[str, ...]) -> Artifact:
     text = baseline.read_text(encoding="utf-8")
-    language = Language.CPP if baseline.suffix == ".cpp" else Language.C
+    language = Language.of(baseline)
     chain = toolchains()[language.value]
     key = content_key(text, " ".join(chain.command("", "", defines)), chain.version, processor())
     path = cached(

@@ -14,5 +14,10 @@ def build(sandbox: Sandbox, folder: Path, source: Path) -> Artifact:
     try:
         ast.parse(source.read_bytes(), filename=source.name)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise Rejected(Outcome.BUILD_FAILED, "build", {"message": "the file does not parse"}, str(error)) from error
+        raise Rejected(
+            Outcome.BUILD_FAILED,
+            "build",
+            {"message": "the file does not parse; mend the line that the log names"},
+            str(error),
+        ) from error
     return Artifact(source, Language.PYTHON)

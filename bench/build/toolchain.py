@@ -13,7 +13,7 @@ import yaml
 from bench.errors import EnvironmentFault
 from bench.judge.schemas import Language, Outcome
 from bench.process import Limits, run
-from bench.sandbox import BUILD_LIMITS, Sandbox
+from bench.sandbox import BUILD_LIMITS, Level, Sandbox
 from bench.verdict import Rejected
 
 TOOLCHAINS = Path(__file__).with_name("toolchains.yaml")
@@ -55,9 +55,11 @@ class Toolchain:
 
 @lru_cache(maxsize=16)
 def _version(compiler: str) -> str:
-    if shutil.which(compiler) is None:
+    # Asked as builds run: another compiler of that name may come first on this process's own PATH.
+    environment = Sandbox(Level.LIMITS).environment(Path("/"))
+    if shutil.which(compiler, path=environment["PATH"]) is None:
         raise EnvironmentFault(f"the compiler '{compiler}' is not here; on Debian: apt-get install {compiler}")
-    return run([compiler, "--version"], limits=Limits(wall_s=30)).output.splitlines()[0]
+    return run([compiler, "--version"], limits=Limits(wall_s=30), env=environment).output.splitlines()[0]
 
 
 def toolchains() -> dict[str, Toolchain]:
@@ -114,5 +116,10 @@ def compile_shared(
         limit = f"the compiler was stopped after {BUILD_LIMITS.wall_s:.0f} s; make the source smaller"
         raise Rejected(Outcome.BUILD_FAILED, "build_time", {"message": limit}, done.output)
     if not done.ok or not output.is_file():
-        raise Rejected(Outcome.BUILD_FAILED, "build", {"message": f"{chain.compiler} failed"}, done.output)
+        raise Rejected(
+            Outcome.BUILD_FAILED,
+            "build",
+            {"message": f"{chain.compiler} failed; mend the first error in the log"},
+            done.output,
+        )
     return Artifact(output, language, (tuple(argv),), version, done.output)

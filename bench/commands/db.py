@@ -1,20 +1,19 @@
-"""Merge, check and summarise results databases."""
+"""Merge, check and summarise results databases.
 
-import sys
-from collections.abc import Sequence
+Example: kcourt db summary results.db
+"""
+
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from pydantic_core import to_json
 
-from bench.errors import UsageError
+from bench.errors import ConfigError, UsageError
+from bench.judge.schemas import read_secret
 from bench.results import queries
 from bench.results.checks import Checked, Expectation, check_all
 from bench.results.merge import merge
-from bench.seeds import read_root
-
-_PIPE_COLUMNS = 200
 
 app = typer.Typer(help=__doc__, no_args_is_help=True)
 
@@ -35,9 +34,9 @@ def merge_databases(
 ) -> None:
     """Merge shards into one database. Merging again changes nothing; a faulty input is named and nothing is written.
 
-    Example: kcourt db merge results.db judge/rank-0/rank-0.db judge/rank-1/rank-1.db --job 4711 --ranks 2
+    Example: kcourt db merge results.db judge/rank-0/grades.db judge/rank-1/grades.db --job 4711 --ranks 2
     """
-    root = read_root(secret) if secret else None
+    root = _root(secret) if secret else None
     report = merge(target, inputs, root=root, expect=_expectation(job, ranks))
     if as_json:
         _print_json({**vars(report), "inputs": [_facts(one) for one in report.inputs]})
@@ -52,13 +51,16 @@ def merge_databases(
 def check(databases: Databases, job: Job = None, ranks: Ranks = None, as_json: Json = False) -> None:
     """Check that databases are whole, ours, and the shards that a job must have left.
 
-    Example: kcourt db check judge/rank-*/*.db --job 4711 --ranks 2
+    Example: kcourt db check judge/rank-*/grades.db --job 4711 --ranks 2
     """
+    from bench.reports.terminal import console_for, plain_table
+
     facts = [_facts(one) for one in check_all(databases, _expectation(job, ranks))]
     if as_json:
         _print_json({"databases": facts})
         return
-    _print_table(("database", "kind", "job", "rank", "grades"), [tuple(fact.values()) for fact in facts])
+    columns = ("database", "kind", "job", "rank", "grades")
+    console_for().print(plain_table(columns, [tuple(fact.values()) for fact in facts]))
 
 
 @app.command()
@@ -67,6 +69,8 @@ def summary(databases: Databases, as_json: Json = False) -> None:
 
     Example: kcourt db summary results.db
     """
+    from bench.reports.terminal import console_for, plain_table, results_table
+
     with queries.opened(databases) as db:
         counts, setups, rows = queries.counts(db), queries.by_setup(db), queries.table(db)
     if as_json:
@@ -76,12 +80,17 @@ def summary(databases: Databases, as_json: Json = False) -> None:
         f"{counts.grades} grades in {counts.episodes} episodes of {counts.setups} setups;"
         f" {counts.unrecorded_episodes} episodes left no record"
     )
-    _print_table(
-        ("setup", "episodes", "grades", "answers", "solved", "faster", "suspect", "judge faults"),
-        [tuple(vars(line).values()) for line in setups],
-    )
-    columns = ("kernel", "setup", "slot", "outcome", "score", "90 % interval", "faster", "grades", "seconds")
-    _print_table(columns, [_cells(row) for row in rows])
+    columns = ("setup", "episodes", "grades", "answers", "solved", "faster", "suspect", "judge faults")
+    console_for().print(plain_table(columns, [tuple(vars(line).values()) for line in setups]))
+    console_for().print(results_table(rows))
+
+
+def _root(path: Path) -> bytes:
+    """The job secret; a file that holds none is a mistake in the command line."""
+    try:
+        return read_secret(path)
+    except ConfigError as error:
+        raise UsageError(f"--secret: {error}; a run keeps it in judge/root.secret") from error
 
 
 def _expectation(job: str | None, ranks: int | None) -> Expectation | None:
@@ -106,6 +115,7 @@ def _row(row: queries.TableRow) -> dict[str, Any]:
     return {
         **row.assignment._asdict(),
         "outcome": verdict.outcome if verdict else None,
+        "preset": verdict.preset if verdict else None,
         "end": row.end,
         "score": verdict.score if verdict else None,
         "interval": verdict.interval if verdict else None,
@@ -118,34 +128,5 @@ def _row(row: queries.TableRow) -> dict[str, Any]:
     }
 
 
-def _cells(row: queries.TableRow) -> tuple[Any, ...]:
-    """A line for a reader; where there is no answer, how the episode ended stands in the outcome's place."""
-    facts = _row(row)
-    outcome = facts["outcome"] or (f"no answer ({row.end})" if row.end else "no answer yet")
-    interval = facts["interval"]
-    return (
-        *(row.assignment.kernel, row.assignment.setup, row.assignment.slot, outcome),
-        None if facts["score"] is None else f"{facts['score']:.3f}",
-        None if interval is None else f"{interval[0]:.3f} to {interval[1]:.3f}",
-        {True: "yes", False: "no", None: None}[facts["faster"]],
-        row.grades,
-        None if row.seconds is None else f"{row.seconds:.1f}",
-    )
-
-
 def _print_json(value: Any) -> None:
     typer.echo(to_json(value, inf_nan_mode="null"))
-
-
-def _print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table()
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    for row in rows:
-        # Text, because names are data: square brackets in them are no markup.
-        table.add_row(*(Text("–" if cell is None else str(cell)) for cell in row))
-    Console(width=None if sys.stdout.isatty() else _PIPE_COLUMNS).print(table)

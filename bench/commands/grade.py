@@ -8,7 +8,7 @@ import typer
 
 from bench.adhoc import adhoc_database, as_json, grade_file, language_of
 from bench.court import open_court
-from bench.errors import ExitCode
+from bench.errors import EnvironmentFault, ExitCode, JudgeFault
 from bench.judge.schemas import Language, Outcome, Preset
 from bench.records import GradeReport
 
@@ -27,25 +27,32 @@ def grade(
 ) -> None:
     """Grade one file here and now.
 
-    Exit code 0 when a grade was made (whatever it found), 2 on a usage error, 3 when the judge failed.
+    Exit code 0 when a grade was made (whatever it found), 2 on a usage error, 3 when the judge failed:
+    this machine cannot grade, a judge's fault, or a row that could not be kept.
 
     Example: kcourt grade softmax_rows my.c --preset M --allow-sandbox limits
     """
-    court = open_court(allow_sandbox)
-    report = grade_file(court, kernel, file, language or language_of(file), preset, protocol)
+    chosen = language or language_of(file)
+    try:
+        graded = grade_file(open_court(allow_sandbox), kernel, file, chosen, preset, protocol)
+    except EnvironmentFault as error:
+        raise JudgeFault(str(error)) from error
     if as_one_json:
-        typer.echo(json.dumps(as_json(kernel, report)))
+        typer.echo(json.dumps(as_json(kernel, graded.report)))
     else:
-        _show(kernel, report)
-    if report.outcome is Outcome.JUDGE_FAULT:
+        _show(kernel, graded.report)
+    if graded.lost:
+        typer.echo(f"error: this grade is not in {adhoc_database()}: {graded.lost}; keep what is printed", err=True)
+    if graded.lost or graded.report.outcome is Outcome.JUDGE_FAULT:
         raise typer.Exit(ExitCode.JUDGE_FAULT)
 
 
 def _show(kernel: str, report: GradeReport) -> None:
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console()
+    from bench.reports.terminal import console_for
+
+    console = console_for()
     console.print(f"[bold]{kernel}[/bold]: {report.outcome}", highlight=False)
     if report.interval is not None and report.score is not None:
         low, high = report.interval
@@ -69,6 +76,10 @@ def _show(kernel: str, report: GradeReport) -> None:
                 f"{sorted(cell.denominator_ns)[len(cell.denominator_ns) // 2] / 1e6:.3f}",
             )
         console.print(table)
+    if report.suspect:
+        console.print(f"suspect: {report.suspect}", markup=False, highlight=False)
+    for warning in report.provenance.get("quiet", ()):
+        console.print(f"warning: {warning}", markup=False, highlight=False)
     console.print(
         f"protocol {report.protocol}, preset {report.preset}, sandbox {report.sandbox}, "
         f"judge's overhead {report.overhead_ms:.0f} ms; grade {report.grade_id} in {adhoc_database()}",

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from bench.config import JudgeConfig
+from bench.court import open_court
 from bench.errors import UsageError
 from bench.judge.router import run_router
 from bench.judge.schemas import Preset
@@ -20,6 +21,7 @@ SAMPLE = '{"kernel": "axpy", "source_file": "axpy.c"}'
 
 @app.command()
 def serve(
+    context: typer.Context,
     config: Annotated[
         Path | None, typer.Option(help="JSON file of a job's judge; without one, an open judge starts.")
     ] = None,
@@ -38,9 +40,24 @@ def serve(
 
     Example: kcourt serve --port 8800 --preset S --allow-sandbox limits
     """
-    path = config or write_open_config(port, preset, allow_sandbox)
-    settings = JudgeConfig.read(path)
+    if config is None:
+        open_court(allow_sandbox)
+        path = write_open_config(port, preset, allow_sandbox)
+        settings = JudgeConfig.read(path)
+    else:
+        _refuse_beside_config(context)
+        path, settings = config, JudgeConfig.read(config)
+        open_court(settings.allow_sandbox, settings.rank, settings.ranks, settings.timing_cores, settings.clock_core)
     raise typer.Exit(run_router(path, listening=lambda: _announce(settings, path, as_json)))
+
+
+def _refuse_beside_config(context: typer.Context) -> None:
+    """Raises UsageError when an option that only an open judge has was given beside --config."""
+    for name in ("port", "preset", "allow_sandbox"):
+        source = context.get_parameter_source(name)
+        if source is not None and source.name != "DEFAULT":
+            option = f"--{name.replace('_', '-')}"
+            raise UsageError(f"{option} is for an open judge; the file of --config says it, so leave {option} out")
 
 
 def write_open_config(port: int, preset: Preset, allow_sandbox: str) -> Path:

@@ -1,4 +1,7 @@
-"""List, show, stage and validate kernels."""
+"""List, show and validate kernels.
+
+Example: kcourt task list core
+"""
 
 import json
 from pathlib import Path
@@ -11,6 +14,7 @@ from bench import abi
 from bench.build.builder import build_command
 from bench.court import open_court
 from bench.errors import ExitCode, UsageError
+from bench.judge.contract import described, tolerance_in_words
 from bench.judge.schemas import Language
 from bench.task import Task, find_task, select, tasks_root
 from bench.validate import Check, Verdict, validate, worst
@@ -44,33 +48,35 @@ def list_tasks(selector: Selector = "all", as_json: Json = False) -> None:
     if as_json:
         typer.echo(json.dumps({"kernels": facts}))
         return
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
+    from bench.reports.terminal import console_for, plain_table
 
-    table = Table("kernel", "suite", "languages", "tags", "summary")
-    for fact in facts:
-        table.add_row(
-            fact["kernel"],
-            fact["suite"],
-            " ".join(fact["languages"]),
-            " ".join(fact["tags"]),
-            escape(fact["summary"]),
-        )
-    Console().print(table)
+    rows = [
+        (fact["kernel"], fact["suite"], " ".join(fact["languages"]), " ".join(fact["tags"]), fact["summary"])
+        for fact in facts
+    ]
+    console_for().print(plain_table(("kernel", "suite", "languages", "tags", "summary"), rows))
 
 
 @app.command()
 def show(kernel: Annotated[str, typer.Argument(help="Name of a kernel.")], as_json: Json = False) -> None:
-    """Show one kernel: signatures, arguments, sizes, files.
+    """Show one kernel: signatures, arguments, sizes, tolerance, files.
 
     Example: kcourt task show softmax_rows
     """
     task = find_task(kernel)
     signatures = {str(language): abi.declaration(task, language) for language in task.manifest.languages}
     sizes = {str(preset): values for preset, values in task.manifest.sizes.items()}
+    arguments = [described(name, argument) for name, argument in task.arguments.items()]
     if as_json:
-        facts = {**_facts(task), "signatures": signatures, "sizes": sizes, "task_hash": task.hash}
+        facts = {
+            **_facts(task),
+            "signatures": signatures,
+            "arguments": arguments,
+            "sizes": sizes,
+            "edge": task.manifest.edge,
+            "tolerance": tolerance_in_words(task),
+            "task_hash": task.hash,
+        }
         typer.echo(json.dumps(facts))
         return
     typer.echo(f"{task.name} ({task.manifest.suite}): {task.manifest.summary}\n")
@@ -79,9 +85,22 @@ def show(kernel: Annotated[str, typer.Argument(help="Name of a kernel.")], as_js
         typer.echo("\n".join([f"  {language:7} {first}", *(f"{'':10}{line}" for line in others)]))
         typer.echo(f"          {build_command(Language(language), task.name)}")
     typer.echo("")
+    for facts in arguments:
+        typer.echo(f"  {_argument_line(facts)}")
+    typer.echo("")
     for preset, values in sizes.items():
         typer.echo(f"  {preset:3} {'  '.join(f'{name}={value}' for name, value in values.items())}")
-    typer.echo(f"\n  baseline {task.baselines[0]}\n  reference {task.reference}\n  task_hash {task.hash}")
+    for name, edges in task.manifest.edge.items():
+        typer.echo(f"  edge {name}: {', '.join(map(str, edges))}")
+    typer.echo(f"\n  {tolerance_in_words(task)}")
+    baselines = ", ".join(map(str, task.baselines))
+    typer.echo(f"\n  baseline {baselines}\n  reference {task.reference}\n  task_hash {task.hash}")
+
+
+def _argument_line(facts: dict[str, Any]) -> str:
+    shape = f"[{', '.join(facts['shape'])}]" if facts["shape"] else ""
+    below = f", 0 <= value < {facts['below']}" if facts["below"] else ""
+    return f"{facts['name']:10} {facts['role']:7} {facts['dtype']}{shape}{below}"
 
 
 @app.command("validate")

@@ -1,5 +1,6 @@
 """The CPU as a device: what it is, and how its caches are emptied before a timed call."""
 
+import contextlib
 import os
 import platform
 from functools import lru_cache
@@ -15,6 +16,7 @@ from bench.native import helper
 NAME = "cpu"
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 _FALLBACK_CACHE_BYTES = 64 << 20
+_FREQUENCY = "/sys/devices/system/cpu/cpu{}/cpufreq/scaling_cur_freq"
 
 
 @lru_cache(maxsize=1)
@@ -55,3 +57,14 @@ def description() -> dict[str, Any]:
 def load_average() -> float:
     """One-minute load average: how busy the machine was beside the grade."""
     return os.getloadavg()[0]
+
+
+def frequency_mhz(core: int) -> float | None:
+    """Clock of a core now in MHz, from /sys (kHz there) or else /proc/cpuinfo; None where neither shows it."""
+    with contextlib.suppress(OSError, ValueError):
+        return int(Path(_FREQUENCY.format(core)).read_text()) / 1e3
+    for block in Path("/proc/cpuinfo").read_text(encoding="utf-8").split("\n\n"):
+        facts = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in block.splitlines())}
+        if facts.get("processor") == str(core) and "cpu MHz" in facts:
+            return float(facts["cpu MHz"])
+    return None

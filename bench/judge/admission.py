@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import stat
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -19,7 +20,6 @@ from bench.judge.caller import Beside, Caller, beside
 from bench.judge.refusal import Refused
 from bench.judge.schemas import (
     HEADER_EPISODE,
-    SUFFIXES,
     GradeRequest,
     InputMode,
     Kind,
@@ -27,6 +27,7 @@ from bench.judge.schemas import (
     SubmissionMode,
 )
 from bench.task import Task, find_task
+from bench.wording import first_fault
 
 MODES = {
     InputMode.SOURCE: "JUDGE_INPUT_MODE=source: send 'source' or 'source_file' in the setup's language",
@@ -67,13 +68,14 @@ def admit(route: Route, body: bytes, headers: Mapping[str, str], caller: Caller,
     """Check one request; it reads `source_file`, so call it off the event loop.
 
     Raises:
-        Refused: 400, 404 or 421; the first fault in the order of this function.
+        Refused: 400, 403, 404 or 421; the first fault in the order of this function.
     """
     request = parse(body)
     extra = beside(headers, caller)
     language = _language(request, caller, config)
     source, library = _delivery(request, language, config)
     task = known_task(request.kernel)
+    _check_kernel(task.name, caller)
     if language not in task.manifest.languages:
         offered = ", ".join(task.manifest.languages)
         raise Refused(400, "wrong_language", f"{task.name} is written in {offered}, not in {language}")
@@ -111,13 +113,13 @@ def check_route(route: Route, caller: Caller) -> None:
 
 
 def strict_json(body: bytes) -> Any:
-    """JSON as its standard defines it: UTF-8, no NaN, no Infinity.
+    """JSON as its standard defines it: UTF-8, no NaN, no Infinity, and no key twice in one object.
 
     Raises:
         Refused: 400, saying where it ends to be JSON.
     """
     try:
-        return json.loads(body.decode("utf-8"), parse_constant=_no_constant)
+        return json.loads(body.decode("utf-8"), parse_constant=_no_constant, object_pairs_hook=_once_each)
     except UnicodeDecodeError as error:
         raise Refused(400, "bad_json", f"the body is not UTF-8 at byte {error.start}; send UTF-8 JSON") from error
     except RecursionError as error:
@@ -128,6 +130,14 @@ def strict_json(body: bytes) -> Any:
 
 def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a JSON number")
+
+
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+        raise ValueError(f"the key '{twice[:80]}' is there twice")
+    return found
 
 
 def parse(body: bytes) -> GradeRequest:
@@ -152,12 +162,10 @@ def parse(body: bytes) -> GradeRequest:
 
 
 def _first_fault(error: ValidationError) -> str:
-    fault = error.errors(include_url=False, include_input=False)[0]
-    where = ".".join(str(part)[:80] for part in fault["loc"])
-    message = fault["msg"].removeprefix("Value error, ")
-    if fault["type"] == "extra_forbidden":
-        return f"unknown field '{where}'; the fields are {', '.join(GradeRequest.model_fields)}"
-    return f"field '{where}': {message}" if where else message
+    fault = first_fault(error)
+    if fault.type == "extra_forbidden":
+        return f"unknown field '{fault.where}'; the fields are {', '.join(GradeRequest.model_fields)}"
+    return f"field '{fault.where}': {fault.message}" if fault.where else fault.message
 
 
 def _language(request: GradeRequest, caller: Caller, config: JudgeConfig) -> Language:
@@ -176,8 +184,10 @@ def _language(request: GradeRequest, caller: Caller, config: JudgeConfig) -> Lan
 
 
 def _by_suffix(path: str | None) -> Language | None:
-    suffix = Path(path).suffix if path else None
-    return next((Language(name) for name, known in SUFFIXES.items() if known == suffix), None)
+    try:
+        return Language.of(path or "")
+    except ValueError:
+        return None
 
 
 def _delivery(request: GradeRequest, language: Language, config: JudgeConfig) -> tuple[str | None, Path | None]:
@@ -243,6 +253,12 @@ def known_task(kernel: str) -> Task:
         raise Refused(503, "kernel_broken", f"{kernel} cannot be graded: {error}; tell the operator") from error
     except UsageError as error:
         raise Refused(404, "unknown_kernel", str(error)) from error
+
+
+def _check_kernel(kernel: str, caller: Caller) -> None:
+    if caller.kernel not in (None, kernel):
+        message = f"this episode's kernel is {caller.kernel}; {kernel} is another one's, send {caller.kernel} only"
+        raise Refused(403, "other_kernel", message)
 
 
 def _check_rank(rank: int | None, caller: Caller, config: JudgeConfig) -> None:

@@ -1,11 +1,10 @@
 """What a report becomes: the answer that leaves (on `/submit` without the hidden inputs), and the row."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from bench.config import JudgeConfig
 from bench.judge.admission import Route, Submission
-from bench.judge.schemas import Answer, Outcome
+from bench.judge.schemas import Outcome
 from bench.records import GradeOrder, GradeReport, SourceFile
 from bench.results.rows import GradeOrigin
 from bench.seeds import commitment
@@ -21,6 +20,7 @@ class Server:
     host: str
     package_version: str
     package_commit: str | None
+    checkout_commit: str | None = None
 
 
 @dataclass(frozen=True)
@@ -73,17 +73,7 @@ def fault_report(order: GradeOrder, fault: str, sandbox: str, device: str) -> Gr
 
 def answer_text(submission: Submission, report: GradeReport, rank: int) -> str:
     """The answer as JSON text; the same text is stored, and sent whenever the grade is asked for."""
-    fields = report.model_dump(include={"grade_id", "outcome", "score", "interval", "faster", "suspect", "protocol"})
-    detail = _detail(submission.route, report)
-    return Answer(kernel=submission.kernel, rank=rank, detail=detail, **fields).model_dump_json()
-
-
-def _detail(route: Route, report: GradeReport) -> dict[str, Any]:
-    """`/score` shows what was found; `/submit` the property, and the log of a failed build (or our advice)."""
-    if route is Route.SCORE:
-        return {**report.detail, "property": report.property, "log": report.log}
-    log = {"log": report.log} if report.outcome in (Outcome.BUILD_FAILED, Outcome.JUDGE_FAULT) else {}
-    return {"property": report.property, **log}
+    return report.answer(submission.kernel, rank, disclose=submission.route is Route.SCORE).model_dump_json()
 
 
 def origin_of(submission: Submission, answer: str, course: Course, server: Server) -> GradeOrigin:
@@ -99,6 +89,7 @@ def origin_of(submission: Submission, answer: str, course: Course, server: Serve
         host=server.host,
         package_version=server.package_version,
         package_commit=server.package_commit,
+        checkout_commit=server.checkout_commit,
         setup=caller.setup.setup if caller.label else None,
         label=caller.label,
         slot=caller.episode.slot if caller.episode else 0,

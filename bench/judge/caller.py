@@ -35,12 +35,13 @@ Headers = Mapping[str, str]
 class Caller:
     """Whose request it is; for the driver's token, the episode that it speaks for, if it names one.
 
-    An open judge serves everyone as nobody: no label, a setup of its own.
+    `kernel` is the episode's, the only one that it may have graded. An open judge serves everyone as nobody: no label, a setup of its own.
     """
 
     setup: SetupRecord
     label: str | None = None
     episode: EpisodeLabel | None = None
+    kernel: str | None = None
     driver: bool = False
 
     def may_read(self, label: str | None) -> bool:
@@ -68,13 +69,13 @@ def identify(headers: Headers, config: JudgeConfig, secret: bytes | None) -> Cal
     """
     if secret is None:
         if HEADER_KIND in headers or HEADER_EPISODE in headers:
-            raise _not_driver()
+            raise _not_driver(headers)
         return Caller(SetupRecord(setup=ADHOC, preset=config.preset, submission_mode=SubmissionMode.MULTI))
     label = _label(headers, secret)
     if label == DRIVER_LABEL:
         return _for_driver(headers.get(HEADER_EPISODE), config)
     if HEADER_KIND in headers or HEADER_OF_GRADE in headers:
-        raise _not_driver()
+        raise _not_driver(headers)
     if headers.get(HEADER_EPISODE, label) != label:
         raise Refused(403, "other_episode", f"this token speaks for {label} only; use the episode's own token")
     return _for_episode(label, config)
@@ -106,11 +107,16 @@ def _for_episode(label: str, config: JudgeConfig, driver: bool = False) -> Calle
         served = ", ".join(config.setups) or "none"
         message = f"setup '{episode.setup}' is not of this job; it serves {served}"
         raise Refused(403, "unknown_setup", message)
-    return Caller(setup, label, episode, driver)
+    if episode.problem >= len(config.problems):
+        message = f"problem {episode.problem} is not of this job, which has {len(config.problems)}; use a token of it"
+        raise Refused(403, "unknown_problem", message)
+    return Caller(setup, label, episode, config.problems[episode.problem], driver)
 
 
-def _not_driver() -> Refused:
-    return Refused(403, "driver_only", f"{HEADER_KIND} and {HEADER_EPISODE} are for the driver's token; leave them out")
+def _not_driver(headers: Headers) -> Refused:
+    sent = [name for name in (HEADER_KIND, HEADER_OF_GRADE, HEADER_EPISODE) if name in headers]
+    message = f"{' and '.join(sent)}: only with the driver's token, which this request lacks; leave it out"
+    return Refused(403, "driver_only", message)
 
 
 def beside(headers: Headers, caller: Caller) -> Beside:
@@ -122,8 +128,10 @@ def beside(headers: Headers, caller: Caller) -> Beside:
     attempt = _integer(headers, HEADER_ATTEMPT)
     kind = _kind(headers, caller)
     of_grade = headers.get(HEADER_OF_GRADE)
-    if kind is Kind.PROMOTED and of_grade is None:
-        raise _malformed(HEADER_OF_GRADE, "a promoted submission names the score that it promotes")
+    if (kind is Kind.PROMOTED) != (of_grade is not None):
+        raise _malformed(HEADER_OF_GRADE, "a promoted submission names the score that it promotes; no other has one")
+    if attempt == 0:
+        raise _malformed(HEADER_ATTEMPT, "attempts count from 1")
     return Beside(
         key=_key(headers),
         attempt=1 if attempt is None else attempt,

@@ -5,11 +5,9 @@ from typing import Any
 
 from bench.abi import declaration
 from bench.build.builder import build_command
+from bench.inputs import TIMED_FROM
 from bench.judge.schemas import Language, Preset
 from bench.task import Argument, Task
-
-# Timed sizes are drawn between this share of the preset's sizes and the whole.
-TIMED_FROM = 0.75
 
 
 def contract(task: Task, language: Language, preset: Preset) -> dict[str, Any]:
@@ -22,17 +20,18 @@ def contract(task: Task, language: Language, preset: Preset) -> dict[str, Any]:
         "language": language,
         "languages": list(manifest.languages),
         "signature": declaration(task, language),
-        "arguments": [_described(name, argument) for name, argument in task.arguments.items()],
+        "arguments": [described(name, argument) for name, argument in task.arguments.items()],
         "sizes": {name: [1, most] for name, most in largest.items()},
         "timed_sizes": {name: [math.ceil(TIMED_FROM * size), size] for name, size in task.size(preset).items()},
         "preset": preset,
         "tolerance": tolerance_in_words(task),
-        "build": build_command(language),
+        "build": build_command(language, task.name),
         "file_name": f"{task.name}{language.suffix}",
     }
 
 
-def _described(name: str, argument: Argument) -> dict[str, Any]:
+def described(name: str, argument: Argument) -> dict[str, Any]:
+    """One argument as a contract shows it."""
     return {
         "name": name,
         "role": argument.role,
@@ -49,7 +48,7 @@ def tolerance_in_words(task: Task) -> str:
     factor, length = task.manifest.tolerance, task.manifest.reduction.text
     return (
         f"a float passes where |got - expected| <= {factor:g} * u * sqrt({length}) * m: u is the unit"
-        " roundoff of its type, m the sum of the magnitudes that were added up (at least |expected|), and"
-        " expected is computed in double precision; NaN and infinities must be in the same places;"
+        f" roundoff of its type, m is {task.manifest.magnitude},"
+        " and expected is computed in double precision; NaN and infinities must be in the same places;"
         " integers must be exact"
     )

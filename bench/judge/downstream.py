@@ -30,7 +30,10 @@ _OF_CONNECTION = frozenset(
     }
 )
 # The rest of a body is still on its way when these are answered, or nobody knows where the next request starts.
-_ENDS_CONNECTION = frozenset({"body_too_large", "incomplete_body", "bad_http"})
+_ENDS_CONNECTION = frozenset({"body_too_large", "head_too_large", "incomplete_body", "bad_http"})
+# Request line and headers together, in bytes, and how many headers there may be.
+HEAD_BYTES = 64 << 10
+HEADERS = 100
 _NOT_HTTP = "Content-Length must be the body's length in bytes; send one HTTP/1.1 request at a time"
 
 
@@ -80,8 +83,10 @@ class Clients:
         if self._supervisor.state is JudgeState.LOST:
             message = "the judge of this rank died too often and stays down; go on at another rank"
             return Refused(503, "rank_lost", message)
-        message = "the judge restarts; send the request again in a few seconds, with the same Idempotency-Key"
-        return Refused(502, "judge_restarting", message)
+        again = "send the request again in a few seconds, with the same Idempotency-Key"
+        if not self.upstream.reached:
+            return Refused(502, "judge_starting", f"the judge starts; {again}")
+        return Refused(502, "judge_restarting", f"the judge restarts; {again}")
 
 
 class _Request:
@@ -92,9 +97,11 @@ class _Request:
         self.passed: list[bytes] = []
         self.begun = self.expects_100 = self.head_complete = self.complete = False
         self.body: list[bytes] = []
-        self.size_bytes = 0
+        self.size_bytes = self.head_bytes = self.headers = self.unfinished_bytes = 0
 
     def add_header(self, name: bytes, value: bytes) -> None:
+        self.headers += 1
+        self.count_head(len(name) + len(value))
         lowered = name.lower()
         if lowered not in _OF_CONNECTION:
             self.passed.append(b"%s: %s\r\n" % (lowered, value))
@@ -104,6 +111,23 @@ class _Request:
             self.length = value
         elif lowered == b"expect":
             self.expects_100 = value.lower() == b"100-continue"
+
+    def count_head(self, more_bytes: int) -> None:
+        """Raises Refused when the head is larger than a request of ours can be."""
+        self.head_bytes += more_bytes
+        if self.head_bytes > HEAD_BYTES or self.headers > HEADERS:
+            raise _head_too_large()
+
+    def arrived(self, data_bytes: int) -> None:
+        """Count what came of a head that is not complete: the parser tells of a line only at its end.
+
+        Raises:
+            Refused: one line is larger than a head may be.
+        """
+        if not self.head_complete:
+            self.unfinished_bytes += data_bytes
+            if self.unfinished_bytes > HEAD_BYTES:
+                raise _head_too_large()
 
     def complete_head(self, method: bytes, keep_alive: bool) -> None:
         self.method, self.keep_alive = method, keep_alive
@@ -138,6 +162,10 @@ class Client(asyncio.Protocol):
             return
         try:
             self._parser.feed_data(data)
+            self._request.arrived(len(data))
+        except Refused as error:
+            self._refuse(error)
+            return
         except httptools.HttpParserUpgrade:
             # The request offers another protocol, and is answered in this one.
             pass
@@ -160,6 +188,7 @@ class Client(asyncio.Protocol):
 
     def on_url(self, url: bytes) -> None:
         self._request.url += url
+        self._request.count_head(len(url))
 
     def on_header(self, name: bytes, value: bytes) -> None:
         # A field that trails the body comes too late to be a header.
@@ -235,6 +264,11 @@ class Client(asyncio.Protocol):
         if self._request.head_complete:
             path, word = self._request.url.decode(errors="backslashreplace"), self._request.request_id.decode()
             log.info("client_gone", status=499, path=path, request_id=word)
+
+
+def _head_too_large() -> Refused:
+    why = f"a request has at most {HEADERS} headers, and {HEAD_BYTES} bytes before its body; send fewer"
+    return Refused(431, "head_too_large", why)
 
 
 def _rendered(error: Refused, request: _Request) -> bytes:

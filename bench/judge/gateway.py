@@ -19,7 +19,8 @@ class Gateway:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         word = request_id(dict(scope["headers"]).get(ID_HEADER, b""))
         scope.setdefault("state", {})["request_id"] = word.decode()
-        route = "/" + scope["path"].split("/")[1]
+        # `OPTIONS *` asks about no path at all.
+        route = "/" + scope["path"].removeprefix("/").partition("/")[0]
 
         async def counted(message: Message) -> None:
             if message["type"] == "http.response.start":

@@ -14,6 +14,7 @@ from bench.errors import EnvironmentFault, JudgeFault
 from bench.judge.children import exited
 from bench.judge.schemas import Closed
 from bench.records import GradeOrder, GradeReport
+from bench.wording import first_fault
 
 
 class Ready(Closed):
@@ -114,9 +115,7 @@ class MeasuringProcess:
         try:
             return _Line.model_validate_json(text)
         except ValidationError as error:
-            fault = error.errors(include_url=False, include_input=False)[0]
-            where = ".".join(str(part) for part in fault["loc"])
-            raise JudgeFault(f"the measuring process wrote no record: {where}: {fault['msg']}") from error
+            raise JudgeFault(f"the measuring process wrote no record: {first_fault(error)}") from error
 
 
 def _opened(pipe: IO[bytes] | None) -> IO[bytes]:

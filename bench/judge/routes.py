@@ -20,6 +20,7 @@ from bench.judge.schemas import Answer, ErrorBody, GradeRequest, Health, Languag
 from bench.judge.service import ROUTES, GradeService, Pending
 from bench.results.shard import StoredAnswer
 from bench.version import package_version
+from bench.wording import fault_of
 
 log = structlog.get_logger()
 
@@ -59,12 +60,17 @@ class Endpoints:
         return Response(found.answer, media_type=JSON)
 
     async def task(self, kernel: str, request: Request, language: Language | None = None) -> dict[str, Any]:
-        """The leak-free contract of a kernel: signature, sizes as ranges, tolerance, build command."""
+        """The leak-free contract of a kernel: signature, sizes as ranges, tolerance, build command.
+
+        Without `language` it is in the language of the token's setup, else in the kernel's first.
+        """
         task = known_task(kernel)
-        preset = self._config.preset
+        preset, own = self._config.preset, None
         if "authorization" in request.headers:
-            preset = self._caller(request).setup.preset
-        return contract(task, language or task.manifest.languages[0], preset)
+            setup = self._caller(request).setup
+            preset, own = setup.preset, setup.language
+        spoken = own if own in task.manifest.languages else task.manifest.languages[0]
+        return contract(task, language or spoken, preset)
 
     async def baseline(self, kernel: str) -> dict[str, Any]:
         """The kernel's denominators and their median times on this rank, null before one was timed."""
@@ -157,9 +163,7 @@ def _worded(error: Exception) -> tuple[int, str, str]:
         case Refused():
             return error.status, error.code, error.message
         case RequestValidationError():
-            fault = error.errors()[0]
-            where = ".".join(str(part) for part in fault["loc"])
-            return 400, "bad_request", f"{where}: {fault['msg']}"
+            return 400, "bad_request", str(fault_of(error.errors()[0]))
         case HTTPException(status_code=404):
             return 404, "unknown_route", f"no such route; the routes are {', '.join(ROUTES)}"
         case HTTPException(status_code=405):

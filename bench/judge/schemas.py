@@ -8,9 +8,12 @@ import hmac
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path, PurePath
 from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from bench.errors import ConfigError
 
 SUFFIXES = {"c": ".c", "cpp": ".cpp", "fortran": ".f90", "python": ".py"}
 
@@ -26,6 +29,16 @@ class Language(StrEnum):
     @property
     def suffix(self) -> str:
         return SUFFIXES[self.value]
+
+    @classmethod
+    def of(cls, path: PurePath | str) -> Self:
+        """The language of a file, by its suffix; raises ValueError when it is no language's."""
+        suffix = PurePath(path).suffix
+        for language in cls:
+            if language.suffix == suffix:
+                return language
+        known = ", ".join(f"{language.suffix} ({language})" for language in cls)
+        raise ValueError(f"no language has the suffix '{suffix}'; known: {known}")
 
 
 class Preset(StrEnum):
@@ -168,6 +181,24 @@ class HealthStatus(StrEnum):
     UNFIT = "unfit"
 
 
+class CalibrationBrief(Closed):
+    """The last calibration of a judge's machine in short; bench/measure/calibration.py has it whole.
+
+    `false_credit` is the share of A/A inputs that were credited, `spread` the 95th percentile of |S - 1|,
+    `resolves` the smallest ratio that nine grades of ten show as faster.
+    """
+
+    made_at: str
+    quick: bool
+    empty_call_ns: float
+    inputs: int
+    false_credit: float
+    above_chance: bool
+    spread: float
+    resolves: float
+    memory_gb_per_s: float
+
+
 class Health(Closed):
     """What `/health` returns. `self_grade` says how the judge's grades of its own references went."""
 
@@ -181,6 +212,7 @@ class Health(Closed):
     inflight_submits: int
     self_grade: str
     version: str
+    calibration: CalibrationBrief | None = None
 
 
 class ErrorDetail(Closed):
@@ -250,8 +282,11 @@ class EpisodeRecord(Closed):
     ended_at: str
 
 
+# Nine digits: such numbers fit every database and language, and no job counts further.
+_NUMBER = "[0-9]{1,9}"
 _LABEL = re.compile(
-    r"(?P<setup>[A-Za-z0-9][\w.+-]*?)\.n(?P<node>\d+)\.p(?P<problem>\d+)\.w(?P<worker>\d+)(\.s(?P<slot>\d+))?"
+    rf"(?P<setup>[A-Za-z0-9][\w.+-]*?)\.n(?P<node>{_NUMBER})\.p(?P<problem>{_NUMBER})\.w(?P<worker>{_NUMBER})"
+    rf"(\.s(?P<slot>{_NUMBER}))?"
 )
 
 
@@ -274,9 +309,30 @@ class EpisodeLabel:
         """Raises ValueError when `text` is not an episode label."""
         found = _LABEL.fullmatch(text)
         if not found:
-            raise ValueError(f"'{text}' is not an episode label (<setup>.n<node>.p<problem>.w<worker>[.s<slot>])")
+            form = "<setup>.n<node>.p<problem>.w<worker>[.s<slot>], numbers of at most 9 digits"
+            raise ValueError(f"'{text[:200]}' is not an episode label ({form})")
         numbers = {name: int(found[name] or 0) for name in ("node", "problem", "worker", "slot")}
         return cls(setup=found["setup"], **numbers)
+
+
+SECRET_BYTES = 32
+
+
+def read_secret(path: Path) -> bytes:
+    """The job secret in `path` (hex text), from which tokens and seeds derive.
+
+    Raises:
+        ConfigError: the file is missing or does not hold a secret.
+    """
+    try:
+        secret = bytes.fromhex(path.read_text(encoding="ascii").strip())
+    except OSError as error:
+        raise ConfigError(f"{path}: no job secret there ({error.strerror})") from error
+    except ValueError as error:
+        raise ConfigError(f"{path}: no job secret there (not hexadecimal text)") from error
+    if len(secret) < SECRET_BYTES:
+        raise ConfigError(f"{path}: a job secret has at least {SECRET_BYTES} bytes, this one has {len(secret)}")
+    return secret
 
 
 def token_for(secret: bytes, label: str) -> str:

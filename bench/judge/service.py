@@ -5,7 +5,7 @@ import hashlib
 import socket
 import statistics
 import uuid
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,17 +15,19 @@ from typing import ParamSpec, TypeVar
 import structlog
 
 from bench.config import JudgeConfig
-from bench.errors import ShardError
+from bench.errors import EnvironmentFault, ShardError
 from bench.judge.admission import Route, Submission
 from bench.judge.answers import Course, Server, answer_text, fault_report, order_for, origin_of
 from bench.judge.caller import Caller
 from bench.judge.refusal import Refused
 from bench.judge.scheduler import Graded, Scheduler
-from bench.judge.schemas import ADHOC, Health, Kind, Outcome, SubmissionMode
+from bench.judge.schemas import ADHOC, CalibrationBrief, Health, Kind, Outcome, SubmissionMode
+from bench.measure import calibration
 from bench.records import GradeOrder, GradeReport
 from bench.results.shard import Shard, ShardReader, StoredAnswer, read_only
 from bench.seeds import new_root, request_seed
-from bench.version import commit, package_version
+from bench.task import tasks_root
+from bench.version import checkout_commit, commit, package_version
 
 log = structlog.get_logger()
 P = ParamSpec("P")
@@ -34,6 +36,8 @@ R = TypeVar("R")
 ROUTES = ("/health", "/task", "/baseline", "/score", "/submit", "/profile", "/search", "/grades", "/metrics")
 # Times of a denominator that `/baseline` takes the median of.
 REMEMBERED = 64
+# Grades that ended without an answer, of which `/grades` can still say why.
+REFUSALS = 256
 
 
 @dataclass(frozen=True)
@@ -64,8 +68,10 @@ class GradeService:
         self.stopping = False
         self._open, self._root = secret is None, secret or new_root()
         self._graded = graded
-        self._server = Server(socket.gethostname(), package_version(), commit())
+        self._server = Server(socket.gethostname(), package_version(), commit(), checkout_commit(tasks_root()))
         self._pending: dict[str, Pending] = {}
+        # The latest that ended without an answer: who polls for one of them is told why.
+        self._refused: OrderedDict[str, Pending] = OrderedDict()
         self._rendered: tuple[object, bytes] = (None, b"")
         self._denominators: dict[tuple[str, str], deque[float]] = {}
         # One request at a time finds out whether it may be graded: a second one must see the first.
@@ -91,9 +97,9 @@ class GradeService:
         """An earlier request's grade.
 
         Raises:
-            Refused: 404 no such grade, 403 another episode's.
+            Refused: 404 no such grade, 403 another episode's, or what its grade ended in.
         """
-        found: Pending | StoredAnswer | None = self._pending.get(grade_id)
+        found: Pending | StoredAnswer | None = self._pending.get(grade_id) or self._refused.get(grade_id)
         if found is None:
             found = await self._in_shard(self.shard.answer, grade_id)
         if found is None:
@@ -101,6 +107,8 @@ class GradeService:
         label = found.submission.caller.label if isinstance(found, Pending) else found.label
         if not caller.may_read(label):
             raise Refused(403, "other_episode", "this grade belongs to another episode; read your own")
+        if grade_id in self._refused:
+            self._refused[grade_id].done.result()
         return found
 
     def health(self) -> Health:
@@ -117,12 +125,21 @@ class GradeService:
             inflight_submits=sum(p.submission.route is Route.SUBMIT for p in self._pending.values()),
             self_grade=scheduler.reason,
             version=self._server.package_version,
+            calibration=self._calibration(),
         )
+
+    def _calibration(self) -> CalibrationBrief | None:
+        """The last calibration of this machine; one that another version wrote counts as none."""
+        try:
+            found = calibration.last(self.config.cache_dir)
+        except EnvironmentFault:
+            return None
+        return found.brief if found else None
 
     def health_json(self) -> bytes:
         """`health` as it is sent, rendered anew only when something changed."""
         scheduler = self.scheduler
-        state = (scheduler.status, scheduler.reason, scheduler.depth, len(self._pending))
+        state = (scheduler.status, scheduler.reason, scheduler.depth, len(self._pending), self._calibration())
         if state != self._rendered[0]:
             self._rendered = (state, self.health().model_dump_json().encode())
         return self._rendered[1]
@@ -177,22 +194,22 @@ class GradeService:
         """What this rank's shard says, or else that of the lost rank which the episode comes from."""
         found = await self._in_shard(ask, self.shard)
         home = submission.beside.home_rank
-        if found is not None or home is None or not _once_only(submission) or home == self.config.rank:
+        if found is not None or home in (None, self.config.rank) or submission.route is not Route.SUBMIT:
             return found
         try:
-            return await asyncio.to_thread(_ask_lost, self.config.peer_shards.get(home), ask)
+            return await asyncio.to_thread(_ask_lost, self.config.peer_shards.get(home or 0), ask)
         except ShardError as error:
             message = f"whether this episode has submitted at rank {home} cannot be told: {error}"
             raise Refused(503, "home_shard_unreadable", message) from error
 
     async def _check_promotion(self, submission: Submission) -> None:
         promoted = submission.beside.of_grade or ""
-        score = await self._in_shard(self.shard.answer, promoted)
+        score = await self._asked(submission, lambda shard: shard.answer(promoted))
         if score is None or score.label != submission.caller.label or score.kind is not Kind.SCORE:
             raise Refused(400, "bad_promotion", f"'{promoted[:80]}' is no /score of this episode")
         if score.outcome is not Outcome.SOLVED:
             raise Refused(400, "bad_promotion", f"score {promoted} is {score.outcome}; promote a solved one")
-        stored = await self._in_shard(self.shard.grade_source, promoted)
+        stored = await self._asked(submission, lambda shard: shard.grade_source(promoted))
         sent = hashlib.sha256((submission.source or "").encode()).hexdigest()
         if stored is None or stored.sha256 != sent:
             raise Refused(400, "bad_promotion", f"the source is not the one of score {promoted}; send that one")
@@ -206,9 +223,17 @@ class GradeService:
         grade_id = str(uuid.uuid4())
         done = asyncio.create_task(self._make(grade_id, submission))
         pending = self._pending[grade_id] = Pending(grade_id, submission, done)
-        done.add_done_callback(lambda _: self._pending.pop(grade_id))
-        done.add_done_callback(_retrieve)
+        done.add_done_callback(lambda _: self._finish(pending))
         return pending
+
+    def _finish(self, pending: Pending) -> None:
+        """Forget a grade that is recorded, and keep what another ended in for a while: nobody may wait for it."""
+        del self._pending[pending.grade_id]
+        if pending.done.cancelled() or pending.done.exception() is None:
+            return
+        self._refused[pending.grade_id] = pending
+        if len(self._refused) > REFUSALS:
+            self._refused.popitem(last=False)
 
     async def _make(self, grade_id: str, submission: Submission) -> str:
         """Grade and record; the answer's text. It is durable in the shard when this returns."""
@@ -264,12 +289,6 @@ def _check_same_body(sha256: str | None, submission: Submission) -> None:
     if sha256 != submission.body_sha256:
         message = "this Idempotency-Key was used with another body; use a new key for a new request"
         raise Refused(400, "key_reused", message)
-
-
-def _retrieve(done: "asyncio.Task[str]") -> None:
-    """Look at a grade's refusal, which nobody may wait for: else asyncio reports it as forgotten."""
-    if not done.cancelled():
-        done.exception()
 
 
 def _now() -> str:

@@ -98,6 +98,8 @@ class Upstream:
     """The judge at one address. Idle connections are kept; who gives a request up closes its connection."""
 
     def __init__(self, host: str, port: int) -> None:
+        # Whether the judge ever took a connection: before that it has not ended but not begun.
+        self.reached = False
         self._host, self._port = host, port
         self._idle: list[Connection] = []
         self._opening: set[asyncio.Task[None]] = set()
@@ -120,6 +122,7 @@ class Upstream:
         try:
             loop = asyncio.get_running_loop()
             await loop.create_connection(lambda: connection, self._host, self._port)
+            self.reached = True
         except OSError as error:
             connection.fail(f"the judge does not accept connections ({error.strerror})")
 

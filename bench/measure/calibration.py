@@ -1,5 +1,7 @@
 """What a calibration of this machine found, as records, and the one place where the last of them is kept."""
 
+import contextlib
+import os
 import platform
 from functools import lru_cache
 from pathlib import Path
@@ -7,7 +9,7 @@ from typing import Annotated
 
 from pydantic import Field, ValidationError
 
-from bench.cache import content_key, default_cache, processor
+from bench.cache import content_key, default_cache, processor, user_cache
 from bench.errors import EnvironmentFault
 from bench.judge.schemas import CalibrationBrief, Closed, Preset
 
@@ -75,17 +77,22 @@ class Rung(Closed):
 
 
 class Level(Closed):
-    """A cache level or the memory. `bytes` is its size (for memory: of the area walked); rates in bytes per ns."""
+    """A cache level or the memory. `bytes` is its size (for memory: of the area walked); rates in bytes per ns.
+
+    A copy counts what it reads and what it writes. `stream_rate` is that of two streams read and one written past the
+    caches, which makes sense for memory alone.
+    """
 
     name: str
     bytes: int
-    read: float
+    read_rate: float
     copy_rate: float
+    stream_rate: float | None = None
 
     @property
     def best(self) -> float:
-        """The higher rate, in bytes per ns (= GB/s)."""
-        return max(self.read, self.copy_rate)
+        """The highest rate, in bytes per ns (= GB/s)."""
+        return max(self.read_rate, self.copy_rate, self.stream_rate or 0.0)
 
 
 class Ceilings(Closed):
@@ -142,19 +149,24 @@ class Calibration(Closed):
         )
 
 
-def path() -> Path:
-    """Where this machine's last calibration lies: one file a processor and host in the cache folder."""
-    return default_cache() / "calibrations" / f"{content_key(processor(), platform.node())}.json"
+def _file(cache: Path) -> Path:
+    return cache / "calibrations" / f"{_machine()}.json"
+
+
+@lru_cache(maxsize=1)
+def _machine() -> str:
+    """One key a processor and host."""
+    return content_key(processor(), platform.node())
 
 
 def save(found: Calibration) -> Path:
-    """Keep a calibration as this machine's last; appears whole or not at all.
+    """Keep a calibration as this machine's last, in the cache folder; appears whole or not at all.
 
     Raises:
         EnvironmentFault: the cache folder cannot be written.
     """
-    target = path()
-    fresh = target.with_suffix(".new")
+    target = _file(default_cache())
+    fresh = target.with_suffix(f".{os.getpid()}")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         fresh.write_text(found.model_dump_json(indent=1) + "\n", encoding="utf-8")
@@ -164,18 +176,19 @@ def save(found: Calibration) -> Path:
     return target
 
 
-def last() -> Calibration | None:
-    """This machine's last calibration, or None.
+def last(cache: Path | None = None) -> Calibration | None:
+    """This machine's last calibration: from the cache folder, else from the user's; None where neither holds one.
+
+    A judge has a cache folder of its own, but its machine is the one that the user has calibrated.
 
     Raises:
         EnvironmentFault: the file there is no calibration of this version.
     """
-    kept = path()
-    try:
-        changed_ns = kept.stat().st_mtime_ns
-    except FileNotFoundError:
-        return None
-    return _read(kept, changed_ns)
+    for folder in (cache or default_cache(), user_cache()):
+        kept = _file(folder)
+        with contextlib.suppress(FileNotFoundError):
+            return _read(kept, kept.stat().st_mtime_ns)
+    return None
 
 
 @lru_cache(maxsize=4)
@@ -183,5 +196,5 @@ def _read(kept: Path, _changed_ns: int) -> Calibration:
     """Parsed once for each state of the file: `last` is asked on every grade and every `/health`."""
     try:
         return Calibration.model_validate_json(kept.read_bytes())
-    except (OSError, ValidationError) as error:
+    except ValidationError as error:
         raise EnvironmentFault(f"{kept}: is no calibration of this version; run `kcourt calibrate` again") from error

@@ -7,6 +7,8 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from bench.errors import EnvironmentFault
+
 
 def _lock_file(core: int) -> Path:
     return Path(os.environ.get("KCOURT_LEASE_DIR") or tempfile.gettempdir()) / f"kernelcourt-core-{core}.lock"
@@ -14,14 +16,23 @@ def _lock_file(core: int) -> Path:
 
 def _open(path: Path) -> int:
     """Open a lock file that another user may have made: locking needs no right to write."""
-    with contextlib.suppress(FileExistsError, PermissionError):
+    with contextlib.suppress(OSError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDONLY | os.O_CLOEXEC, 0o644))
-    return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as error:
+        raise EnvironmentFault(
+            f"{path}: no timing lease there ({error.strerror}); set KCOURT_LEASE_DIR to a folder that all judges share"
+        ) from error
 
 
 @contextlib.contextmanager
 def timing_lease(cores: Sequence[int]) -> Iterator[None]:
-    """Hold these cores for timing; waits for whoever holds one of them. Freed by the kernel when a holder dies."""
+    """Hold these cores for timing; waits for whoever holds one of them. Freed by the kernel when a holder dies.
+
+    Raises:
+        EnvironmentFault: a lock file can be neither made nor opened.
+    """
     held: list[int] = []
     try:
         # Ascending order, so that two slots with overlapping sets cannot wait for each other.

@@ -1,7 +1,8 @@
 """Times candidate and denominator interleaved: pairs in random order, new values each, outputs all checked."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from statistics import median
 
 from bench.errors import JudgeFault
 from bench.inputs import Case, balanced_order, timed_sizes
@@ -17,14 +18,19 @@ from bench.verdict import Rejected
 CALL_FLOOR_NS = 5_000_000_000
 LATER_FLOOR_NS = 1_000_000_000
 MAX_REPEATS = 3
+RACE_CALLS = 5
 
 
 @dataclass(frozen=True)
 class Sides:
-    """The two processes of a grade, on the same buffers; the one that is not called is stopped."""
+    """The two processes of a grade, on the same buffers; the one that is not called is stopped.
+
+    `offsets_ns` gathers, for each timed call of a side, the judge's time less the runner's own.
+    """
 
     candidate: Runner
     denominator: Runner
+    offsets_ns: dict[str, list[int]] = field(default_factory=lambda: {"candidate": [], "denominator": []})
 
 
 @dataclass(frozen=True)
@@ -99,12 +105,30 @@ class TimedInput:
 
     def _call(self, side: str, prepared: Prepared) -> Timing:
         if side == "denominator":
-            timing = _call_denominator(self._session, self._sides.denominator, prepared)
+            runner = self._sides.denominator
+            timing = _call_denominator(self._session, runner, prepared)
             self._limits.saw_denominator(timing.elapsed_ns)
         else:
-            timing = self._session.call(self._sides.candidate, prepared, self._limits.now_ns, timed=True)
+            runner = self._sides.candidate
+            timing = self._session.call(runner, prepared, self._limits.now_ns, timed=True)
             self._limits.saw_candidate(timing.elapsed_ns)
+        self._sides.offsets_ns[side].append(timing.elapsed_ns - runner.own_ns)
         return timing
+
+
+def race_ns(session: Session, baseline: Runner, preset: Preset, oracle_of: OracleOf) -> int:
+    """Median time (ns) of RACE_CALLS calls of a baseline at the sizes of the first timed input, after a warm-up.
+
+    Every baseline of a grade gets the same values.
+
+    Raises:
+        JudgeFault: it failed a call or answered wrongly.
+    """
+    sizes, times = timed_sizes(session.task, session.seed, preset, 0), []
+    for number in range(RACE_CALLS + 1):
+        prepared = session.prepare(Case("race", "i0", f"i0.{number}", sizes), oracle_of)
+        times.append(_call_denominator(session, baseline, prepared).elapsed_ns)
+    return round(median(times[1:]))
 
 
 def _call_denominator(session: Session, runner: Runner, prepared: Prepared) -> Timing:

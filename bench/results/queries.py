@@ -10,7 +10,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection, Integer, cast, func, select
 
 from bench.errors import ShardError
-from bench.judge.schemas import ADHOC, ANSWER_KINDS, End, Kind, Outcome, SubmissionMode
+from bench.judge.schemas import ADHOC, ANSWER_KINDS, End, Kind, Outcome, Preset, SubmissionMode
 from bench.results.database import engine, identify, naming
 from bench.results.models import Episode, Grade, Setup, create_indexes, create_schema
 from bench.results.union import attached, take
@@ -65,6 +65,7 @@ class Verdict:
     rank: int
     kind: Kind
     outcome: Outcome
+    preset: Preset
     score: float | None
     interval: tuple[float, float] | None
     faster: bool | None
@@ -184,7 +185,8 @@ def verdicts(db: Connection) -> list[Verdict]:
     """The answer that counts for each (setup, kernel, slot) which has one, in this order.
 
     It is an accepted submit (whoever sent it) in the final attempt of the latest episode that has one: its
-    first in single and blind mode, its last in multi mode. Ad hoc grades answer nothing.
+    first in single and blind mode, its last in multi mode. Ad hoc grades answer nothing, nor does a grade of
+    another kernel than its episode's.
     """
     answers = _accepted(db)
     chosen: list[Verdict] = []
@@ -220,6 +222,7 @@ def _accepted(db: Connection) -> Iterable[tuple[Verdict, SubmissionMode]]:
             Grade.kind.in_(ANSWER_KINDS),
             Grade.outcome != Outcome.JUDGE_FAULT,
             Grade.attempt == final,
+            _OWN_KERNEL,
         )
         .order_by(
             *(Grade.setup, Grade.kernel, Grade.slot, Grade.job_id, Grade.label),
@@ -236,8 +239,10 @@ def _accepted(db: Connection) -> Iterable[tuple[Verdict, SubmissionMode]]:
         yield verdict, row.submission_mode
 
 
+# An episode has one kernel, which the judge holds its token to; a grade of another one answers nothing.
+_OWN_KERNEL = Episode.kernel.is_(None) | (Episode.kernel == Grade.kernel)
 _VERDICT_COLUMNS = (
-    *("grade_id", "job_id", "label", "attempt", "rank", "kind", "outcome", "score", "faster", "suspect"),
+    *("grade_id", "job_id", "label", "attempt", "rank", "kind", "outcome", "preset", "score", "faster", "suspect"),
     *("protocol", "task_hash", "requested_at"),
 )
 
@@ -249,9 +254,11 @@ def table(db: Connection) -> list[TableRow]:
         (Grade.setup, Grade.kernel, Grade.slot),
         (Episode.setup, Episode.kernel, Episode.slot),
     )
+    same_episode = (Episode.job_id == Grade.job_id) & (Episode.label == Grade.label)
+    own = select(*of_grade, func.count()).outerjoin_from(Grade, Episode, same_episode).where(_OWN_KERNEL)
     grades = {
         Assignment(setup, kernel, slot): number
-        for setup, kernel, slot, number in db.execute(select(*of_grade, func.count()).group_by(*of_grade))
+        for setup, kernel, slot, number in db.execute(own.group_by(*of_grade))
         if setup is not None
     }
     ended = select(*of_episode, Episode.end, Episode.wall_s).order_by(Episode.ended_at)

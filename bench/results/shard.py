@@ -82,24 +82,14 @@ class ShardReader:
         """The stored answer to an earlier request."""
         return self._answer(_ANSWER.where(Grade.grade_id == grade_id))
 
-    def accepted_submit(self, label: str, attempt: int | None = None) -> str | None:
-        """Grade id of the first accepted submit (of one attempt, if given): any outcome but a fault."""
+    def accepted_submit(self, label: str) -> str | None:
+        """Grade id of the first accepted submit: any outcome but a fault."""
         wanted = select(Grade.grade_id).where(
             Grade.label == label, Grade.kind.in_(ANSWER_KINDS), Grade.outcome != Outcome.JUDGE_FAULT
         )
-        if attempt is not None:
-            wanted = wanted.where(Grade.attempt == attempt)
-        return self._first(wanted.order_by(Grade.requested_at))
-
-    def last_correct_score(self, label: str, attempt: int) -> str | None:
-        """Grade id of the latest solved `/score` of one attempt, which is what a promotion submits."""
-        wanted = select(Grade.grade_id).where(
-            Grade.label == label,
-            Grade.attempt == attempt,
-            Grade.kind == Kind.SCORE,
-            Grade.outcome == Outcome.SOLVED,
-        )
-        return self._first(wanted.order_by(Grade.requested_at.desc()))
+        with self._transaction() as connection:
+            found: str | None = connection.execute(wanted.order_by(Grade.requested_at)).scalar()
+        return found
 
     def grade_source(self, grade_id: str) -> StoredSource | None:
         """The submission that a grade was made of."""
@@ -131,11 +121,6 @@ class ShardReader:
         with self._transaction() as connection:
             row = connection.execute(wanted).first()
         return StoredAnswer(*row) if row else None
-
-    def _first(self, wanted: Executable) -> str | None:
-        with self._transaction() as connection:
-            found: str | None = connection.execute(wanted).scalar()
-        return found
 
 
 _ANSWER = select(Grade.grade_id, Grade.label, Grade.kind, Grade.outcome, Grade.body_sha256, Grade.answer)

@@ -12,7 +12,10 @@ app = typer.Typer(help=__doc__, no_args_is_help=True)
 
 @app.callback()
 def _group() -> None:
-    """Look at how a job would use its nodes: roles, ports and ranks."""
+    """Look at how a job would use its nodes: roles, ports and ranks.
+
+    Example: kcourt cluster plan experiments/.env.gold
+    """
 
 
 @app.command()
@@ -27,9 +30,7 @@ def plan(
 
     Example: kcourt cluster plan experiments/.env.gold --hosts n1,n2,n3,n4
     """
-    from rich.console import Console
-    from rich.table import Table
-
+    from bench.reports.terminal import console_for, plain_table
     from cluster.job.allocation import Host, plan_job, split_of
     from cluster.job.launchers.local import this_host
     from cluster.study.settings import read_settings
@@ -45,10 +46,11 @@ def plan(
         found = {"nodes": split.total, "inference": inference, "agents": agents, "judges": judges}
         typer.echo(json.dumps(found))
         return
-    console = Console()
+    console = console_for()
     console.print(f"{split}; ask for --nodes={split.total}", highlight=False)
-    table = Table("rank", "host", "node", "slot", "router port", "judge port", "url")
-    for slot in planned.judges:
-        row = (slot.rank, slot.host.name, slot.node, slot.slot, slot.router_port, slot.judge_port, slot.url)
-        table.add_row(*map(str, row))
-    console.print(table)
+    rows = [
+        (slot.rank, slot.host.name, slot.node, slot.slot, slot.router_port, slot.judge_port, slot.url)
+        for slot in planned.judges
+    ]
+    columns = ("rank", "host", "node", "slot", "router port", "judge port", "url")
+    console.print(plain_table(columns, rows))

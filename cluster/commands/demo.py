@@ -26,8 +26,8 @@ def demo(
 
     Example: kcourt demo
     """
+    from bench.places import checkout
     from cluster.commands.local_job import run_here
-    from cluster.job.layout import checkout
     from cluster.study.studies import read_study, render_study
 
     study = read_study("demo")

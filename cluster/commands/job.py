@@ -11,7 +11,10 @@ app = typer.Typer(help=__doc__, no_args_is_help=True)
 
 @app.callback()
 def _group() -> None:
-    """Work on a job after it has ended: collect its results again."""
+    """Work on a job after it has ended: collect its results again.
+
+    Example: kcourt job collect .scratch/runs/local-20260101T120000000Z
+    """
 
 
 @app.command("collect")

@@ -1,16 +1,16 @@
 """Merges what a run's judges and agents wrote into its results.db; also how a failed merge is done again."""
 
-import json
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bench.errors import ConfigError, KernelcourtError, ShardError
-from bench.judge.schemas import EpisodeRecord
+from bench.judge.schemas import EpisodeRecord, SetupRecord
 from bench.results.checks import Expectation
 from bench.results.merge import MergeReport, merge
 from bench.seeds import read_root
+from bench.wording import first_fault
 from cluster.job.layout import RunLayout
 
 _RECOVERY = """\
@@ -29,13 +29,14 @@ def collect(layout: RunLayout) -> MergeReport:
     """
     _note_failure(layout, "the merge was interrupted")
     try:
-        ranks = int(launched(layout)["ranks"])
+        plan = launched(layout)
+        ranks = range(plan.ranks)
         report = merge(
             layout.results,
-            [layout.shard(rank) for rank in range(ranks)],
+            [layout.shard(rank) for rank in ranks],
             episodes=[read_episode(path) for path in layout.episode_records()],
             root=read_root(layout.secret),
-            expect=Expectation(layout.job_id, tuple(range(ranks))),
+            expect=Expectation(plan.job_id, tuple(ranks)),
         )
     except KernelcourtError as error:
         _note_failure(layout, str(error))
@@ -48,19 +49,31 @@ def _note_failure(layout: RunLayout, cause: str) -> None:
     layout.merge_failed.write_text(_RECOVERY.format(cause=cause, run=layout.root), encoding="utf-8")
 
 
-def launched(layout: RunLayout) -> dict[str, Any]:
-    """The job as planned: `job_id`, `ranks` and `setups`.
+class Launched(BaseModel):
+    """The content of `plan.json`: the job's id, which a renamed run directory keeps, its ranks and setups."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    job_id: str
+    ranks: Annotated[int, Field(ge=1)]
+    setups: dict[str, SetupRecord]
+
+
+def launched(layout: RunLayout) -> Launched:
+    """The job as planned.
 
     Raises:
-        ConfigError: the folder holds no run.
+        ConfigError: the folder holds no run, or its plan is damaged.
     """
     try:
-        found: dict[str, Any] = json.loads(layout.plan.read_text(encoding="utf-8"))
+        return Launched.model_validate_json(layout.plan.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError(
             f"{layout.root}: no run there ({layout.plan.name}: {error.strerror}); name a run directory"
         ) from error
-    return found
+    except ValueError as error:
+        fault = first_fault(error) if isinstance(error, ValidationError) else error
+        raise ConfigError(f"{layout.plan}: damaged: {fault}; `kcourt db merge` can merge the shards alone") from error
 
 
 def read_episode(path: Path) -> EpisodeRecord:
@@ -68,8 +81,5 @@ def read_episode(path: Path) -> EpisodeRecord:
     try:
         return EpisodeRecord.model_validate_json(path.read_text(encoding="utf-8"))
     except ValidationError as error:
-        fault = error.errors(include_url=False)[0]
-        key = ".".join(str(part) for part in fault["loc"]) or "record"
-        raise ShardError(
-            f"{path}: {key}: {fault['msg']}; move the file away to leave this episode's record out"
-        ) from error
+        fault = first_fault(error)
+        raise ShardError(f"{path}: {fault}; move the file away to leave this episode's record out") from error

@@ -4,10 +4,9 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-
-def checkout() -> Path:
-    """The checkout that this package lies in."""
-    return Path(__file__).resolve().parents[2]
+from agent.config import EVENTS, MATERIAL, RECORD
+from agent.journal import write_whole
+from bench.errors import EnvironmentFault
 
 
 @dataclass(frozen=True)
@@ -39,9 +38,6 @@ class RunLayout:
         """What the rank's step prints before its router has a log."""
         return self.judge / f"serve-{rank}.log"
 
-    def router_log(self, rank: int) -> Path:
-        return self.judge / f"router-{rank}.log"
-
     def upstream_log(self, rank: int) -> Path:
         """Log of the judge behind the router."""
         return self.judge / f"upstream-{rank}.log"
@@ -62,11 +58,11 @@ class RunLayout:
 
     def events(self, node: int) -> Path:
         """Progress of one agent node, one JSON object a line."""
-        return self.agent_node(node) / "events.jsonl"
+        return self.agent_node(node) / EVENTS
 
     def episode_records(self) -> list[Path]:
         """`tokens.json` of every episode that left one."""
-        return sorted(self.agents.glob("node-*/problem-*-worker-*/tokens.json"))
+        return sorted(self.agents.glob(f"node-*/problem-*-worker-*/{RECORD}"))
 
     @property
     def agent_folders(self) -> Path:
@@ -104,7 +100,7 @@ class RunLayout:
 
     def staged(self, kernel: str) -> Path:
         """Start material of one kernel."""
-        return self.shared / "tasks" / kernel
+        return self.shared / MATERIAL / kernel
 
     def end_record(self, step: str) -> Path:
         """How one step ended."""
@@ -134,27 +130,28 @@ class RunLayout:
             FileExistsError: a run of this id is there; rows of two runs must not share a directory.
         """
         self.root.mkdir(parents=True)
-        for folder in (self.judge, self.agents, self.launch, self.shared / "tasks", self.root / "ended"):
+        for folder in (self.judge, self.agents, self.launch, self.shared / MATERIAL, self.root / "ended"):
             folder.mkdir(parents=True)
 
 
 def write_private(path: Path, text: str) -> None:
-    """Write a text whole or not at all, readable by the owner alone."""
+    """Write a text whole or not at all, readable by the owner alone; raises EnvironmentFault when it cannot."""
     _write(path, text, 0o600)
 
 
 def write_public(path: Path, text: str) -> None:
-    """Write a text whole or not at all, readable by everybody who may enter its folder."""
+    """Write a text whole or not at all, for all who may enter its folder; raises EnvironmentFault when it cannot."""
     _write(path, text, 0o644)
 
 
 def _write(path: Path, text: str, mode: int) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.partial")
-    partial.unlink(missing_ok=True)
-    partial.touch(mode=mode)
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, text, mode)
+    except OSError as error:
+        raise EnvironmentFault(
+            f"{path}: cannot be written ({error.strerror}); name a folder that you may write, or make room"
+        ) from error
 
 
 def write_json(path: Path, value: object) -> None:

@@ -7,6 +7,7 @@ from bench.judge.schemas import Problem
 from bench.seeds import new_root, write_root
 from bench.task import find_task
 from cluster.job.allocation import Plan
+from cluster.job.collect import Launched
 from cluster.job.layout import RunLayout, write_json, write_private
 from cluster.job.roles import agent_config, judge_config
 from cluster.study.problems import render_problems, same_start, start_material
@@ -51,8 +52,8 @@ def _write_launch(layout: RunLayout, wave: Wave, plan: Plan) -> None:
     for setup in wave.setups:
         _write_setup(layout, setup)
     write_private(layout.problems, render_problems(wave.problems))
-    setups = {name: record.model_dump(mode="json") for name, record in wave.records.items()}
-    write_json(layout.plan, {"job_id": layout.job_id, "ranks": len(plan.judges), "setups": setups})
+    launched = Launched(job_id=layout.job_id, ranks=len(plan.judges), setups=wave.records)
+    write_json(layout.plan, launched.model_dump(mode="json"))
 
 
 def _write_setup(layout: RunLayout, setup: SetupPlan) -> None:

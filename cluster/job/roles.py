@@ -3,11 +3,13 @@
 import sys
 
 from agent.config import AgentConfig
+from bench.cache import default_cache
 from bench.config import JudgeConfig
 from bench.measure.cores import CorePlan, plan_cores
+from bench.places import anchored
 from cluster.job.allocation import Host, JudgeSlot, Plan
 from cluster.job.launchers import Role, Step
-from cluster.job.layout import RunLayout, checkout
+from cluster.job.layout import RunLayout
 from cluster.study.wave import SetupPlan, Wave
 
 
@@ -36,9 +38,10 @@ def judge_config(layout: RunLayout, wave: Wave, plan: Plan, slot: JudgeSlot) -> 
         peer_shards={peer.rank: layout.shard(peer.rank) for peer in plan.judges if peer is not slot},
         log_dir=layout.judge,
         shared_dir=layout.shared,
-        cache_dir=checkout() / settings.cache_dir,
+        cache_dir=anchored(settings.cache_dir or default_cache()),
         secret_file=layout.secret,
         setups=wave.records,
+        problems=tuple(problem.kernel for problem in wave.problems),
         input_mode=settings.judge_input_mode,
         final_protocol=settings.final_protocol,
         preview_protocol=settings.preview_protocol,

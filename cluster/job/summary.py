@@ -1,19 +1,20 @@
 """What a job came to: every planned (setup, kernel, slot) as delivered, owed or under review, and why."""
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from pydantic import BaseModel, ValidationError
 from sqlalchemy import func, select
 
-from bench.errors import ExitCode
+from bench.errors import ConfigError, ExitCode
 from bench.judge.schemas import End, Outcome, Problem
 from bench.reports.html import job_report
 from bench.results.models import Grade
 from bench.results.queries import Assignment, Verdict, counts, opened, verdicts
+from bench.wording import first_fault
 from cluster.job.collect import launched, read_episode
 from cluster.job.layout import RunLayout, write_json, write_public
 from cluster.job.supervise import EXIT_CODES, Cause, end_records
@@ -133,11 +134,15 @@ class Found:
 
 
 def conclude(layout: RunLayout, ending: Ending) -> Summary:
-    """Account for every planned problem, and write `summary.json` and, after a merge, `report.html`."""
+    """Account for every planned problem, and write `summary.json` and, after a merge, `report.html`.
+
+    Raises:
+        ConfigError: the run's plan or problems are damaged.
+    """
     merged = layout.results.exists() and not layout.merge_failed.exists()
     found = _read_results(layout) if merged else Found()
     items = _items(layout, found)
-    summary = Summary(layout.job_id, ending, items, found.grades, found.ranks, end_records(layout))
+    summary = Summary(launched(layout).job_id, ending, items, found.grades, found.ranks, end_records(layout))
     write_json(layout.summary, summary.document())
     if merged:
         write_public(layout.report, job_report(layout.results, summary.document()))
@@ -169,11 +174,24 @@ def recollected(layout: RunLayout) -> Ending:
     """The ending of a run whose merge was done again: as it was, without the merge's failure.
 
     Raises:
-        ConfigError: the folder holds no run.
+        ConfigError: the folder holds no run, or its plan or its summary is damaged.
     """
     launched(layout)
     if not layout.summary.exists():
         return Ending(Cause.SERVICE_LOST, "the job died before its summary", ExitCode.SERVICE_LOST, 0.0)
-    before = json.loads(layout.summary.read_text(encoding="utf-8"))
-    cause = Cause(before["cause"])
-    return Ending(cause, before["reason"], EXIT_CODES[cause], before["seconds"])
+    try:
+        before = _Before.model_validate_json(layout.summary.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        fault = first_fault(error) if isinstance(error, ValidationError) else error
+        raise ConfigError(
+            f"{layout.summary}: damaged: {fault}; move it away, the merge makes a new one from the shards"
+        ) from error
+    return Ending(before.cause, before.reason, EXIT_CODES[before.cause], before.seconds)
+
+
+class _Before(BaseModel):
+    """What a later collection keeps of an earlier `summary.json`."""
+
+    cause: Cause
+    reason: str
+    seconds: float

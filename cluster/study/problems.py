@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from bench.errors import ConfigError, TaskError, UsageError
 from bench.judge.schemas import Language, Problem
 from bench.task import Task, find_task, select
+from bench.wording import first_fault
 from cluster.study.settings import JobSettings
 
 
@@ -74,12 +75,7 @@ def _problem(path: Path, number: int, line: str) -> Problem:
     try:
         return Problem.model_validate_json(line)
     except ValidationError as error:
-        fault = error.errors(include_url=False)[0]
-        key = ".".join(str(part) for part in fault["loc"])
-        known = ", ".join(Problem.model_fields)
-        raise ConfigError(
-            f"{path}:{number}: {key or 'line'}: {fault['msg']}; a problem has the keys {known}"
-        ) from error
+        raise ConfigError(f"{path}:{number}: {first_fault(error, Problem.model_fields)}") from error
 
 
 def render_problems(problems: Iterable[Problem]) -> str:

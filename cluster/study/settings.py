@@ -11,8 +11,11 @@ from dotenv.parser import parse_stream
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import PydanticUndefined
 
+from bench.config import FinalProtocol, PreviewProtocol
 from bench.errors import ConfigError
 from bench.judge.schemas import InputMode, Language, Preset, SetupRecord, SubmissionMode
+from bench.places import RUN_ROOT
+from bench.wording import first_fault
 
 Role = Literal["setup", "job", "inference", "agent", "judge"]
 Start = Literal["none", "numpy", "c"]
@@ -63,12 +66,14 @@ class JobSettings(BaseModel):
         Path | None, Key("setup", "JSON plan that the scripted harness replays; relative to the env file.")
     ] = None
 
-    run_root: Annotated[Path, Key("job", "Folder of run directories; relative to the checkout.")] = Path(
-        ".scratch/runs"
-    )
+    run_root: Annotated[
+        Path,
+        Key("job", "Folder of run directories; relative to the checkout, or to where you call outside of it."),
+    ] = RUN_ROOT
     cache_dir: Annotated[
-        Path, Key("judge", "Built helpers, denominators and oracles, by content; relative to the checkout.")
-    ] = Path(".scratch/cache")
+        Path | None,
+        Key("judge", "Built helpers, denominators and oracles, by content; unset: where every command has them."),
+    ] = None
     container_runtime: Annotated[Literal["none"], Key("job", "How roles are containerised; none: on the host.")] = (
         "none"
     )
@@ -107,8 +112,8 @@ class JobSettings(BaseModel):
     judge_drain_reserve_seconds: Annotated[
         Positive, Key("judge", "Part of the allocation kept for merge and extraction; bounds the drain.", "s")
     ] = 900
-    final_protocol: Annotated[str, Key("judge", "Protocol of /submit.")] = "mw4x5"
-    preview_protocol: Annotated[str, Key("judge", "Protocol of /score.")] = "mw2x5"
+    final_protocol: Annotated[FinalProtocol, Key("judge", "Protocol of /submit.")] = "mw4x5"
+    preview_protocol: Annotated[PreviewProtocol, Key("judge", "Protocol of /score.")] = "mw2x5"
     sandbox_allow: Annotated[
         Literal["full", "user", "limits"], Key("judge", "Weakest sandbox level that a judge may serve with.")
     ] = "user"
@@ -223,17 +228,17 @@ def read_settings(path: Path, overrides: Mapping[str, str] = {}) -> JobSettings:
 
 def explain(error: ValidationError) -> tuple[str, str]:
     """First fault of settings: its KEY (or nothing), and what is wrong with the meaning of the key."""
-    fault = error.errors(include_url=False)[0]
-    key = str(fault["loc"][0]) if fault["loc"] else ""
-    message = fault["msg"].removeprefix("Value error, ")
+    given = error.errors(include_url=False)[0]
+    fault = first_fault(error)
+    key = str(given["loc"][0]) if given["loc"] else ""
     if not key:
-        return key, message
-    if fault["type"] == "extra_forbidden":
+        return key, fault.message
+    if fault.type == "extra_forbidden":
         known = [name.upper() for name in JobSettings.model_fields]
         near = difflib.get_close_matches(key.upper(), known, n=1, cutoff=0)[0]
         return key, f"unknown key {key}; the nearest known key is {near}"
-    given = "" if fault["type"] == "missing" else f", not {fault['input']!r}"
-    return key, f"{key}: {message}{given}. {_keys()[key.lower()].meaning}"
+    shown = "" if fault.type == "missing" else f", not {given['input']!r}"
+    return key, f"{key}: {fault.message}{shown}. {_keys()[key.lower()].meaning}"
 
 
 def _absolute(settings: JobSettings, folder: Path) -> JobSettings:

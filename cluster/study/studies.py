@@ -14,8 +14,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from bench.abi import declaration
 from bench.errors import ConfigError
 from bench.judge.schemas import Language
+from bench.places import checkout
 from bench.task import Task, select
-from cluster.job.layout import checkout, write_private
+from bench.wording import first_fault
+from cluster.job.layout import write_private
 from cluster.study.problems import make_problem, render_problems
 from cluster.study.settings import JobSettings, explain, render_env
 
@@ -82,9 +84,7 @@ def read_study(name: str, folder: Path | None = None) -> Study:
     except yaml.YAMLError as error:
         raise ConfigError(f"{path}: not valid YAML: {error}") from error
     except ValidationError as error:
-        fault = error.errors(include_url=False)[0]
-        key = ".".join(str(part) for part in fault["loc"]) or "study"
-        raise ConfigError(f"{path}: {key}: {fault['msg'].removeprefix('Value error, ')}") from error
+        raise ConfigError(f"{path}: {first_fault(error, Study.model_fields)}") from error
     if study.study != name:
         raise ConfigError(f"{path}: study: '{study.study}' must be the file's name, '{name}'")
     return study
