@@ -1,9 +1,20 @@
 """One call signature a task, rendered for every language: declarations, starting stubs and the runner's call shims."""
 
+import re
+
 from bench.judge.schemas import Language
 from bench.task import Argument, Role, Task
 
 _C_TYPES = {"float32": "float", "float64": "double", "int32": "int32_t", "int64": "int64_t"}
+_FORTRAN_TYPES = {
+    "float32": ("real", "c_float"),
+    "float64": ("real", "c_double"),
+    "int32": ("integer", "c_int32_t"),
+    "int64": ("integer", "c_int64_t"),
+}
+_FORTRAN_INTENTS = {Role.OUTPUT: "out", Role.INOUT: "inout"}
+# A formula that is the same integer in Fortran, once `//` is `/`: no fraction, remainder, ceil or log2.
+_FORTRAN_FORMULA = re.compile(r"(?:(?!ceil|log2)[A-Za-z]\w*|\d+(?!\w)|[ +*(),-]|//)+")
 
 
 def c_type(argument: Argument) -> str:
@@ -34,6 +45,41 @@ def declaration(task: Task, language: Language) -> str:
             return f'extern "C" void {task.name}({_parameters(task)});'
         case Language.PYTHON:
             return f"def {task.name}({', '.join(task.arguments)}):"
+        case Language.FORTRAN:
+            return _subroutine(task)
+
+
+def _subroutine(task: Task) -> str:
+    """A whole Fortran subroutine without a body; sizes are declared first, because the shapes name them."""
+    arguments = sorted(task.arguments.items(), key=lambda item: item[1].role is not Role.SIZE)
+    kinds = sorted({_FORTRAN_TYPES[argument.dtype or "int64"][1] for _, argument in arguments})
+    lines = [
+        f'subroutine {task.name}({", ".join(task.arguments)}) bind(C, name="{task.name}")',
+        f"  use, intrinsic :: iso_c_binding, only: {', '.join(kinds)}",
+        "  implicit none",
+        *(f"  {_fortran_declaration(name, argument)}" for name, argument in arguments),
+        f"end subroutine {task.name}",
+    ]
+    return "\n".join(lines)
+
+
+def _fortran_declaration(name: str, argument: Argument) -> str:
+    base, kind = _FORTRAN_TYPES[argument.dtype or "int64"]
+    if not argument.is_array:
+        return f"{base}({kind}), value :: {name}"
+    intent = _FORTRAN_INTENTS.get(argument.role, "in")
+    return f"{base}({kind}), intent({intent}) :: {name}({_fortran_shape(argument)})"
+
+
+def _fortran_shape(argument: Argument) -> str:
+    """The array of C in Fortran's order: the first dimension is the one that varies fastest, C's last one.
+
+    An array whose shape Fortran's integers cannot say is flat, without an upper bound.
+    """
+    formulas = [formula.text for formula in argument.shape]
+    if not all(_FORTRAN_FORMULA.fullmatch(formula) for formula in formulas):
+        return "*"
+    return ", ".join(formula.replace("//", "/") for formula in reversed(formulas))
 
 
 def c_shim(task: Task) -> str:

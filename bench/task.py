@@ -155,6 +155,20 @@ class Manifest(_Closed):
             self._evaluate(values)
         return self
 
+    @model_validator(mode="after")
+    def _names_differ_in_fortran(self) -> Self:
+        """Fortran ignores case, and gives a subroutine and its arguments one scope."""
+        if Language.FORTRAN not in self.languages:
+            return self
+        taken: dict[str, str] = {}
+        for name in (self.name, *self.arguments):
+            if (other := taken.setdefault(name.lower(), name)) is not name:
+                raise ValueError(
+                    f"'{other}' and '{name}' are one name in Fortran, which ignores case; rename one of them, "
+                    "or take fortran out of 'languages'"
+                )
+        return self
+
     def _evaluate(self, sizes: "Sizes") -> None:
         """Every formula has a value, and every array an element, from sizes of 1 (which fuzzing draws) on."""
         for label, formula in self._formulas():

@@ -1,6 +1,7 @@
 """The router: passes bytes on, stays when the judge dies, restarts it, gives it up in the end."""
 
 import json
+import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -64,6 +65,26 @@ def test_head_and_chunks_pass(running: Rank) -> None:
     assert (answer.status_code, answer.content) == (200, b"")
     body = json.dumps(GOOD).encode()
     assert running.http.post("/score", content=iter([body[:10], body[10:]])).json()["outcome"] == "solved"
+
+
+HEALTHS = {
+    "one": (b"GET /health HTTP/1.1\r\nHost: j\r\nConnection: close\r\n\r\n", 1),
+    "old": (b"GET /health HTTP/1.0\r\n\r\n", 1),
+    "two-at-once": (b"GET /health HTTP/1.1\r\n\r\nGET /health HTTP/1.1\r\nConnection: close\r\n\r\n", 2),
+    "behind-another": (b"GET /nowhere HTTP/1.1\r\n\r\nGET /health HTTP/1.1\r\nConnection: close\r\n\r\n", 1),
+    "with-a-query": (b"GET /health?now HTTP/1.1\r\nConnection: close\r\n\r\n", 1),
+    "with-a-body": (b"GET /health HTTP/1.1\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}", 1),
+}
+
+
+@pytest.mark.parametrize(("requests", "count"), HEALTHS.values(), ids=HEALTHS)
+def test_the_judge_tells_its_health_however_it_is_asked(running: Rank, requests: bytes, count: int) -> None:
+    expected = running.http.get("/health").content
+    with socket.create_connection(("127.0.0.1", running.config["judge_port"]), timeout=30) as connection:
+        connection.sendall(requests)
+        said = b"".join(iter(lambda: connection.recv(65536), b""))
+    assert said.count(b"HTTP/1.1 200 OK") == said.count(expected) == count
+    assert said.endswith(expected)
 
 
 def test_docs_and_openapi_pass(running: Rank) -> None:

@@ -1,6 +1,7 @@
 """Tool `syntax_check`: what a local compiler says about a file; nothing is linked or run."""
 
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +13,7 @@ _PARSE = "import ast, sys; ast.parse(open(sys.argv[1], 'rb').read(), sys.argv[1]
 _CHECKERS: dict[Language, tuple[str, ...]] = {
     Language.C: ("gcc", "-std=c17", "-fsyntax-only", "-Wall", "-fopenmp"),
     Language.CPP: ("g++", "-std=c++20", "-fsyntax-only", "-Wall", "-fopenmp"),
+    Language.FORTRAN: ("gfortran", "-std=gnu", "-fsyntax-only", "-Wall", "-fopenmp", "-ffree-line-length-none"),
     Language.PYTHON: (sys.executable, "-I", "-c", _PARSE),
 }
 
@@ -30,5 +32,7 @@ def syntax_check(path: Path, language: Language) -> SyntaxReport:
     Raises:
         EnvironmentFault: the compiler is not installed here; the message names it.
     """
-    done = process.run([*_CHECKERS[language], str(path)], limits=LIMITS)
+    # gfortran writes a file for each module that it meets, into the folder that it runs in.
+    with tempfile.TemporaryDirectory() as scratch:
+        done = process.run([*_CHECKERS[language], str(path.resolve())], limits=LIMITS, cwd=Path(scratch))
     return SyntaxReport(done.ok, done.output)

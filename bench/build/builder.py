@@ -4,8 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bench import abi
-from bench.build import c, cpp, python
-from bench.build.toolchain import TOOLCHAINS, Artifact, compile_shared, toolchains
+from bench.build import c, cpp, fortran, python
+from bench.build.toolchain import Artifact, compile_shared, toolchains, toolchains_text
 from bench.cache import cached, content_key, default_cache, processor
 from bench.errors import JudgeFault
 from bench.judge.schemas import Language
@@ -16,6 +16,7 @@ from bench.verdict import Rejected
 BUILDERS: dict[Language, Callable[[Sandbox, Path, Path], Artifact]] = {
     Language.C: c.build,
     Language.CPP: cpp.build,
+    Language.FORTRAN: fortran.build,
     Language.PYTHON: python.build,
 }
 
@@ -91,4 +92,4 @@ def _compile(sandbox: Sandbox, text: str, language: Language, defines: tuple[str
 
 def policy_stamp(task: Task) -> str:
     """Identity of a track's denominator policy: baselines, flags and the racing rule (the fastest baseline)."""
-    return content_key(*(path.read_bytes() for path in task.baselines), TOOLCHAINS.read_bytes(), "fastest")
+    return content_key(*(path.read_bytes() for path in task.baselines), toolchains_text(), "fastest")

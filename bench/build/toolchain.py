@@ -1,7 +1,9 @@
 """One compiler as `toolchains.yaml` describes it: its command line, its version, and a build inside the sandbox."""
 
+import contextlib
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -15,6 +17,7 @@ from bench.sandbox import BUILD_LIMITS, Sandbox
 from bench.verdict import Rejected
 
 TOOLCHAINS = Path(__file__).with_name("toolchains.yaml")
+_RECORDED: ContextVar[bytes | None] = ContextVar("recorded toolchains", default=None)
 
 
 @dataclass(frozen=True)
@@ -53,14 +56,40 @@ class Toolchain:
 @lru_cache(maxsize=16)
 def _version(compiler: str) -> str:
     if shutil.which(compiler) is None:
-        raise EnvironmentFault(f"the compiler '{compiler}' is not here; on Debian: apt-get install gcc g++")
+        raise EnvironmentFault(f"the compiler '{compiler}' is not here; on Debian: apt-get install {compiler}")
     return run([compiler, "--version"], limits=Limits(wall_s=30)).output.splitlines()[0]
 
 
-@lru_cache(maxsize=1)
 def toolchains() -> dict[str, Toolchain]:
-    """Language → toolchain, from `toolchains.yaml`."""
-    entries = yaml.safe_load(TOOLCHAINS.read_text(encoding="utf-8"))
+    """Language → toolchain, as the text in force says."""
+    return parse_toolchains(toolchains_text())
+
+
+def toolchains_text() -> bytes:
+    """The text in force: `toolchains.yaml`, or what `recorded_toolchains` was given."""
+    return _RECORDED.get() or shipped_toolchains()
+
+
+@lru_cache(maxsize=1)
+def shipped_toolchains() -> bytes:
+    """`toolchains.yaml` as it was when this process first looked."""
+    return TOOLCHAINS.read_bytes()
+
+
+@contextlib.contextmanager
+def recorded_toolchains(text: bytes) -> Iterator[None]:
+    """Build everything inside the block as an earlier grade's toolchains say."""
+    token = _RECORDED.set(text)
+    try:
+        yield
+    finally:
+        _RECORDED.reset(token)
+
+
+@lru_cache(maxsize=8)
+def parse_toolchains(text: bytes) -> dict[str, Toolchain]:
+    """Language → toolchain, of a text such as `toolchains.yaml`."""
+    entries = yaml.safe_load(text)
     return {
         language: Toolchain(entry["compiler"], tuple(entry["flags"]), tuple(entry["libraries"]))
         for language, entry in entries.items()

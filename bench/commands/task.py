@@ -75,7 +75,8 @@ def show(kernel: Annotated[str, typer.Argument(help="Name of a kernel.")], as_js
         return
     typer.echo(f"{task.name} ({task.manifest.suite}): {task.manifest.summary}\n")
     for language, signature in signatures.items():
-        typer.echo(f"  {language:7} {signature}")
+        first, *others = signature.splitlines()
+        typer.echo("\n".join([f"  {language:7} {first}", *(f"{'':10}{line}" for line in others)]))
         typer.echo(f"          {build_command(Language(language), task.name)}")
     typer.echo("")
     for preset, values in sizes.items():

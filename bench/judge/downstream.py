@@ -5,6 +5,7 @@ router. The parser is uvicorn's, httptools; what a server owes its clients beyon
 """
 
 import asyncio
+import contextlib
 import socket
 from http import HTTPStatus
 from typing import NamedTuple, cast
@@ -47,7 +48,7 @@ class Clients:
         self.upstream, self.limits = upstream, limits
         self._supervisor = supervisor
         self._open: set[Client] = set()
-        self._none_open = asyncio.Event()
+        self._left = asyncio.Event()
         self.ending = False
 
     async def listen(self, listener: socket.socket) -> asyncio.Server:
@@ -59,9 +60,11 @@ class Clients:
         self.ending = True
         for client in list(self._open):
             client.end()
-        if self._open:
-            self._none_open.clear()
-            await asyncio.wait({asyncio.ensure_future(self._none_open.wait())}, timeout=finish_s)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(finish_s):
+                while self._open:
+                    self._left.clear()
+                    await self._left.wait()
         for client in list(self._open):
             client.abort()
 
@@ -70,8 +73,7 @@ class Clients:
 
     def remove(self, client: "Client") -> None:
         self._open.discard(client)
-        if not self._open:
-            self._none_open.set()
+        self._left.set()
 
     def unavailable(self) -> Refused:
         """Why the judge gave no answer."""
@@ -88,7 +90,7 @@ class _Request:
     def __init__(self) -> None:
         self.url = self.given_id = self.length = b""
         self.passed: list[bytes] = []
-        self.expects_100 = self.head_complete = self.complete = False
+        self.begun = self.expects_100 = self.head_complete = self.complete = False
         self.body: list[bytes] = []
         self.size_bytes = 0
 
@@ -122,8 +124,8 @@ class Client(asyncio.Protocol):
         self._clients, self._limits = clients, clients.limits
         self._loop = asyncio.get_running_loop()
         self._parser = httptools.HttpRequestParser(self)
-        # The request that is read or answered now, and the connection to the judge that it occupies.
-        self._request: _Request | None = None
+        # The request that is read or answered now or next, and the connection to the judge that it occupies.
+        self._request = _Request()
         self._judge: Connection | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -147,26 +149,25 @@ class Client(asyncio.Protocol):
         except httptools.HttpParserError:
             self._refuse(Refused(400, "bad_http", f"this is no HTTP request. {_NOT_HTTP}"))
             return
-        self._go_on(self._request)
+        self._go_on()
 
     # What the parser calls; what is raised here ends the parsing.
 
     def on_message_begin(self) -> None:
-        if self._request is not None:
+        if self._request.begun:
             raise Refused(400, "bad_http", f"more came before the answer. {_NOT_HTTP}")
-        self._request = _Request()
+        self._request.begun = True
 
     def on_url(self, url: bytes) -> None:
-        assert self._request is not None
         self._request.url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        assert self._request is not None
-        self._request.add_header(name, value)
+        # A field that trails the body comes too late to be a header.
+        if not self._request.head_complete:
+            self._request.add_header(name, value)
 
     def on_headers_complete(self) -> None:
         request, parser = self._request, self._parser
-        assert request is not None
         request.complete_head(parser.get_method(), parser.should_keep_alive() and parser.get_http_version() != "1.0")
         if int(request.length or 0) > self._limits.body_bytes:
             raise too_large(self._limits.body_bytes)
@@ -174,44 +175,39 @@ class Client(asyncio.Protocol):
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def on_body(self, body: bytes) -> None:
-        assert self._request is not None
         self._request.body.append(body)
         self._request.size_bytes += len(body)
         if self._request.size_bytes > self._limits.body_bytes:
             raise too_large(self._limits.body_bytes)
 
     def on_message_complete(self) -> None:
-        assert self._request is not None
         self._request.complete = True
 
-    def _go_on(self, request: _Request | None) -> None:
+    def _go_on(self) -> None:
         """Ask the judge once the request is whole, or wait for the rest of its body."""
-        if request is None or self._judge is not None:
-            return
-        if request.complete:
+        request = self._request
+        if request.complete and self._judge is None:
             self._timer.cancel()
             self._judge = self._clients.upstream.ask(request.rendered(), request.method == b"HEAD", self)
-        elif request.head_complete:
+        elif request.head_complete and not request.complete:
             self._timer.cancel()
-            self._timer = self._loop.call_later(self._limits.stall_s, self._stalled, request)
+            self._timer = self._loop.call_later(self._limits.stall_s, self._stalled)
 
-    def _stalled(self, request: _Request) -> None:
-        why = f"after {request.size_bytes} bytes of the body no more came; send what Content-Length says"
+    def _stalled(self) -> None:
+        why = f"after {self._request.size_bytes} bytes of the body no more came; send what Content-Length says"
         self._refuse(Refused(400, "incomplete_body", why))
 
     def answered(self, answer: bytes, keep_alive: bool) -> None:
-        assert self._request is not None
         if keep_alive and not (keep_alive := self._request.keep_alive and not self._clients.ending):
             answer = answer.replace(b"\r\n", b"\r\nconnection: close\r\n", 1)
         self._transport.write(answer)
-        self._request = self._judge = None
+        self._request, self._judge = _Request(), None
         if keep_alive:
             self._timer = self._loop.call_later(KEEP_ALIVE_S, self._transport.close)
         else:
             self._transport.close()
 
     def lost(self, why: str) -> None:
-        assert self._request is not None
         log.warning("upstream_lost", why=why, request_id=self._request.request_id.decode())
         self._refuse(self._clients.unavailable())
 
@@ -219,15 +215,13 @@ class Client(asyncio.Protocol):
         """Answer the request in the judge's place."""
         if self._judge is not None:
             self._judge.close()
-        if self._request is None:
-            self._request = _Request()
         if not self._request.head_complete:
             self._request.complete_head(b"", False)
         self.answered(_rendered(error, self._request), error.code not in _ENDS_CONNECTION)
 
     def end(self) -> None:
         """Close once there is nothing to answer."""
-        if self._request is None:
+        if not self._request.begun:
             self._transport.close()
 
     def abort(self) -> None:
@@ -238,8 +232,8 @@ class Client(asyncio.Protocol):
         self._clients.remove(self)
         if self._judge is not None:
             self._judge.close()
-        if self._request is not None and self._request.head_complete:
-            path, word = self._request.url.decode(), self._request.request_id.decode()
+        if self._request.head_complete:
+            path, word = self._request.url.decode(errors="backslashreplace"), self._request.request_id.decode()
             log.info("client_gone", status=499, path=path, request_id=word)
 
 

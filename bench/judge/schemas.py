@@ -12,7 +12,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-SUFFIXES = {"c": ".c", "cpp": ".cpp", "python": ".py"}
+SUFFIXES = {"c": ".c", "cpp": ".cpp", "fortran": ".f90", "python": ".py"}
 
 
 class Language(StrEnum):
@@ -20,6 +20,7 @@ class Language(StrEnum):
 
     C = "c"
     CPP = "cpp"
+    FORTRAN = "fortran"
     PYTHON = "python"
 
     @property

@@ -177,7 +177,7 @@ def _gold(task: Task, language: Language) -> list[ScriptStep]:
 
 def _stumbler(task: Task, language: Language, candidates: Path) -> list[ScriptStep]:
     """Wrong, then not compiling, then crashing, then right; only the last is submitted."""
-    if language is Language.PYTHON:
+    if language not in (Language.C, Language.CPP):
         raise ConfigError(f"the script '{ScriptRule.STUMBLER}' writes files that do not compile; give it LANGUAGE=c")
     broken = candidates / f"{task.name}-broken{language.suffix}"
     crashing = candidates / f"{task.name}-crashing{language.suffix}"

@@ -1,0 +1,68 @@
+/* What one core of this machine can do at most: bytes read and copied, floating-point operations. Times are in ns. */
+#define _GNU_SOURCE
+#include <stdint.h>
+#include <string.h>
+#include <time.h>
+
+#if defined(__AVX512F__)
+enum { VECTOR = 64 };
+#elif defined(__AVX__)
+enum { VECTOR = 32 };
+#else
+enum { VECTOR = 16 };
+#endif
+
+static int64_t now_ns(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC_RAW, &t);
+  return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+/* The compiler must believe that memory is used between two passes, or it would keep one of them. */
+#define USED(at) __asm__ volatile("" : : "r"(at) : "memory")
+
+typedef int64_t words __attribute__((vector_size(VECTOR)));
+
+/* Read an area `passes` times; bytes is a multiple of 512, the area aligned to 64 bytes. */
+int64_t kc_read(const char *area, int64_t bytes, int64_t passes) {
+  int64_t start = now_ns();
+  for (int64_t pass = 0; pass < passes; pass++) {
+    const words *at = (const words *)area, *end = (const words *)(area + bytes);
+    words sum[8] = {{0}};
+    for (; at < end; at += 8)
+      for (int i = 0; i < 8; i++) sum[i] |= at[i];
+    for (int i = 1; i < 8; i++) sum[0] |= sum[i];
+    USED(sum);
+  }
+  return now_ns() - start;
+}
+
+/* Copy the first half of an area to its second half `passes` times; every byte of the area is touched once a pass. */
+int64_t kc_copy(char *area, int64_t bytes, int64_t passes) {
+  int64_t start = now_ns();
+  for (int64_t pass = 0; pass < passes; pass++) {
+    memcpy(area + bytes / 2, area, (size_t)bytes / 2);
+    USED(area);
+  }
+  return now_ns() - start;
+}
+
+/* CHAINS independent chains of fused multiply-adds in registers: enough to hide their latency on any core today. */
+enum { CHAINS = 12 };
+#define PEAK(name, type)                                                     \
+  int64_t name(int64_t rounds, int64_t *operations) {                        \
+    typedef type lanes __attribute__((vector_size(VECTOR)));                 \
+    volatile type one = 1;                                                   \
+    lanes scale = {0}, chain[CHAINS];                                        \
+    scale += one;                                                            \
+    for (int i = 0; i < CHAINS; i++) chain[i] = scale;                       \
+    int64_t start = now_ns();                                                \
+    for (int64_t round = 0; round < rounds; round++)                         \
+      for (int i = 0; i < CHAINS; i++) chain[i] = chain[i] * scale + scale;  \
+    int64_t elapsed = now_ns() - start;                                      \
+    USED(chain);                                                             \
+    *operations = rounds * CHAINS * 2 * (int64_t)(VECTOR / sizeof(type));    \
+    return elapsed;                                                          \
+  }
+PEAK(kc_peak_float32, float)
+PEAK(kc_peak_float64, double)
