@@ -12,7 +12,7 @@ from bench.build.toolchain import Artifact
 from bench.court import Court
 from bench.devices import cpu
 from bench.errors import JudgeFault, KernelcourtError
-from bench.gates import leftovers
+from bench.gates import leftovers, state
 from bench.inputs import Case, edge_cases, fuzzed_cases, timed_sizes
 from bench.judge.schemas import Language, Outcome
 from bench.measure.protocols import Protocol, ProtocolRole, find_protocol
@@ -73,6 +73,7 @@ def grade(order: GradeOrder, court: Court) -> GradeReport:
                     time_both_sides(work, session, runner)
                     hold_out(work, session, runner)
                     leftovers.check(runner)
+                    state.check(runner)
         except Rejected as verdict:
             return report(work, verdict)
         except KernelcourtError as fault:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import lru_cache
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from bench import process
 from bench.errors import EnvironmentFault, UsageError
@@ -50,6 +50,35 @@ _NOBODY = 65534
 _TMP_BYTES = 256 << 20
 
 
+_ALONE = (
+    *("--die-with-parent", "--hostname", "sandbox", "--unshare-pid", "--unshare-net", "--unshare-ipc"),
+    *("--unshare-uts", "--unshare-cgroup-try"),
+)
+_PRIVATE = (
+    *("--proc", "/proc", "--dev", "/dev", "--size", str(_TMP_BYTES), "--perms", "1777", "--tmpfs", "/tmp"),
+    *("--size", str(_TMP_BYTES), "--perms", "1777", "--tmpfs", "/dev/shm"),
+)
+
+
+def _mount(option: str, path: Path) -> list[str]:
+    """bubblewrap's options that show one file or folder at its own path, below folders that anybody may pass."""
+    above = [folder for folder in reversed(path.parents) if folder not in (Path("/"), Path("/tmp"))]
+    words = [word for folder in above for word in ("--perms", "0755", "--dir", str(folder))]
+    return [*words, option, str(path), str(path)]
+
+
+@lru_cache(maxsize=1)
+def _host_mounts() -> tuple[str, ...]:
+    """bubblewrap's options for what is visible of the host: the toolchain, read-only."""
+    words = [word for path in _TOOLCHAIN for word in ("--ro-bind-try", path, path)]
+    for link in (Path("/", name) for name in _USR_LINKS):
+        if link.is_symlink():
+            words += ["--symlink", str(link.readlink()), str(link)]
+        elif link.is_dir():
+            words += ["--ro-bind", str(link), str(link)]
+    return tuple(words)
+
+
 @dataclass(frozen=True)
 class Sandbox:
     """A level, and how commands run at it. `uid` is the user of level `full`; `variables` go into the environment."""
@@ -60,7 +89,9 @@ class Sandbox:
 
     def run(self, argv: Sequence[str], limits: Limits, folder: Path) -> Completed:
         """Run an untrusted command in `folder`, which it may write, to its end; nothing of it is left behind."""
-        return process.run(self._shut_in(argv, limits, folder, ()), limits=Limits(wall_s=limits.wall_s), **self._where(folder))
+        self._hand_over(folder)
+        shut_in = self._shut_in(argv, limits, _mount("--bind", folder), folder)
+        return process.run(shut_in, limits=Limits(wall_s=limits.wall_s), cwd=folder, env=self.environment(folder))
 
     def spawn(
         self,
@@ -75,8 +106,11 @@ class Sandbox:
 
         It sees, beside the toolchain and `folder`, the files and folders of `visible`, all of these read-only.
         """
-        shut_in = self._shut_in(argv, limits, folder, visible)
-        return process.spawn(shut_in, output=output, pass_fds=pass_fds, **self._where(folder))
+        self._hand_over(folder)
+        mounts = [word for path in (*visible, folder) for word in _mount("--ro-bind-try", path)]
+        shut_in = self._shut_in(argv, limits, mounts, folder)
+        environment = self.environment(folder)
+        return process.spawn(shut_in, output=output, pass_fds=pass_fds, cwd=folder, env=environment)
 
     def inner_pid(self, child: "subprocess.Popen[bytes]") -> int:
         """Process id, as seen from here, of the command that a spawned child wraps; 0 while there is none.
@@ -91,33 +125,21 @@ class Sandbox:
             pid = below[0]
         return pid
 
-    def _where(self, folder: Path) -> dict[str, Any]:
-        return {"cwd": folder, "env": self.environment(folder)}
+    def _hand_over(self, folder: Path) -> None:
+        """Let the user of level `full` into a folder that is private to ours."""
+        if self.level is Level.FULL:
+            os.chown(folder, self.uid, self.uid)
 
-    def _shut_in(self, argv: Sequence[str], limits: Limits, folder: Path, visible: Sequence[Path]) -> list[str]:
+    def _shut_in(self, argv: Sequence[str], limits: Limits, mounts: Sequence[str], folder: Path) -> list[str]:
+        """`argv` behind bubblewrap, the user's change and prlimit, as the level asks."""
         command = limited(argv, limits)
         if self.level is Level.LIMITS:
             return command
-        mounts = [word for path in _TOOLCHAIN for word in ("--ro-bind-try", path, path)]
-        for name in _USR_LINKS:
-            link = Path("/", name)
-            if link.is_symlink():
-                mounts += ["--symlink", str(link.readlink()), str(link)]
-            elif link.is_dir():
-                mounts += ["--ro-bind", str(link), str(link)]
-        mounts += ["--proc", "/proc", "--dev", "/dev", "--size", str(_TMP_BYTES), "--tmpfs", "/tmp"]
-        mounts += ["--size", str(_TMP_BYTES), "--tmpfs", "/dev/shm"]
-        for path in visible:
-            mounts += ["--ro-bind", str(path), str(path)]
-        writable = "--ro-bind" if visible else "--bind"
-        mounts += [writable, str(folder), str(folder), "--chdir", str(folder), "--remount-ro", "/"]
-        alone = ["--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
-        wrap = ["bwrap", "--die-with-parent", "--hostname", "sandbox", *alone]
+        wrap = ["bwrap", *_ALONE, *_host_mounts(), *_PRIVATE, *mounts, "--chdir", str(folder), "--remount-ro", "/"]
         if self.level is Level.USER:
-            nobody = ["--unshare-user", "--uid", str(_NOBODY), "--gid", str(_NOBODY)]
-            return [*wrap, *nobody, *mounts, "--", *command]
+            return [*wrap, "--unshare-user", "--uid", str(_NOBODY), "--gid", str(_NOBODY), "--", *command]
         user = ["setpriv", f"--reuid={self.uid}", f"--regid={self.uid}", "--clear-groups", "--inh-caps=-all", "--"]
-        return [*wrap, "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", *mounts, "--", *user, *command]
+        return [*wrap, "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--", *user, *command]
 
     def environment(self, folder: Path) -> dict[str, str]:
         """The whole environment of what runs inside: nothing of the judge's own."""
@@ -140,8 +162,13 @@ def reach(allowed: str, threads: int = 1, seat: int = 0) -> Sandbox:
     """
     wanted = Level.parse(allowed)
     if shutil.which("prlimit") is None:
-        raise EnvironmentFault("'prlimit' is not here; install util-linux, the judge limits every build and run with it")
-    reached, why = _reached()
+        raise EnvironmentFault(
+            "'prlimit' is not here; install util-linux, the judge limits every build and run with it"
+        )
+    if os.environ.get("KCOURT_SANDBOX") == str(Level.LIMITS):
+        reached, why = Level.LIMITS, "KCOURT_SANDBOX=limits is set"
+    else:
+        reached, why = _reached()
     if reached < wanted:
         raise EnvironmentFault(
             f"the sandbox reaches level '{reached}' here, '{wanted}' is asked for ({why}); "
@@ -153,8 +180,6 @@ def reach(allowed: str, threads: int = 1, seat: int = 0) -> Sandbox:
 @lru_cache(maxsize=1)
 def _reached() -> tuple[Level, str]:
     """The strongest level that works here, found by trying; and what kept the next one from working."""
-    if os.environ.get("KCOURT_SANDBOX") == str(Level.LIMITS):
-        return Level.LIMITS, "KCOURT_SANDBOX=limits is set"
     if shutil.which("bwrap") is None:
         return Level.LIMITS, "bwrap is not here; on Debian: apt-get install bubblewrap"
     why = ""

@@ -32,7 +32,7 @@ static void kc_answer(struct kc_control *c, int64_t generation, int64_t own_ns) 
 }
 
 /* What a kernel could leave behind to change later arithmetic: rounding mode, exception masks, flush-to-zero. */
-static uint64_t kc_fp_state(void) {
+static inline uint64_t kc_fp_state(void) {
 #if defined(__x86_64__)
   uint16_t x87;
   __asm__ volatile("fnstcw %0" : "=m"(x87));
