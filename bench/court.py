@@ -78,7 +78,7 @@ def open_court(
         cores = CorePlan(timing_cores, clock_core, others, spare)
     else:
         cores = plan_cores(available_cores(), slot, slots)
-    return Court(reach(allow_sandbox, threads=len(cores.timing)), cores)
+    return Court(reach(allow_sandbox, len(cores.timing), seat=cores.timing[0]), cores)
 
 
 def _must_exist(cores: Sequence[int]) -> None:

@@ -12,7 +12,7 @@ from bench.build import builder
 from bench.build.toolchain import Artifact
 from bench.court import Court
 from bench.errors import JudgeFault, KernelcourtError
-from bench.gates import leftovers, plausibility
+from bench.gates import leftovers, plausibility, state
 from bench.inputs import Case, edge_cases, fuzzed_cases, timed_sizes
 from bench.judge.schemas import Language, Outcome
 from bench.measure.protocols import Protocol, ProtocolRole, find_protocol
@@ -81,6 +81,7 @@ def grade(order: GradeOrder, court: Court, task: Task | None = None) -> GradeRep
                     time_both_sides(work, session, runner)
                     hold_out(work, session, runner)
                     leftovers.check(runner)
+                    state.check(runner)
         except Rejected as verdict:
             return report(work, verdict)
         except KernelcourtError as fault:

@@ -44,14 +44,20 @@ class Completed:
     elapsed_s: float
 
     @property
+    def signal(self) -> int | None:
+        """The signal that ended the command, if one did."""
+        return signal_of(self.returncode)
+
+    @property
     def ok(self) -> bool:
         return self.returncode == 0 and not self.timed_out
 
-    @property
-    def signal(self) -> signal.Signals | None:
-        """The signal that ended the command, if one did."""
-        code = -self.returncode if self.returncode < 0 else self.returncode - 128
-        return signal.Signals(code) if code in set(signal.Signals) else None
+
+def signal_of(returncode: int) -> int | None:
+    """The signal that ended a command, also as a wrapper reports it (128 + signal); None when it left by itself."""
+    if returncode < 0:
+        return -returncode
+    return returncode - 128 if 128 < returncode <= 128 + signal.SIGRTMAX else None
 
 
 def limited(argv: Sequence[str], limits: Limits) -> list[str]:
@@ -163,10 +169,17 @@ def descendants(pid: int) -> list[int]:
     psutil would read all of /proc instead, which costs more than a small grade on a busy node.
     """
     found: list[int] = []
+    for child in children(pid):
+        found += [child, *descendants(child)]
+    return found
+
+
+def children(pid: int) -> list[int]:
+    """The children of a process, oldest first; none when it is gone."""
+    found: list[int] = []
     for listed in Path(f"/proc/{pid}/task").glob("*/children"):
         with contextlib.suppress(OSError):
-            for child in map(int, listed.read_text().split()):
-                found += [child, *descendants(child)]
+            found += map(int, listed.read_text().split())
     return found
 
 

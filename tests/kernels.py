@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from bench.court import Court, open_court
 from bench.grade import grade
 from bench.judge.schemas import Kind, Language, Preset
 from bench.records import GradeOrder, GradeReport
+from bench.sandbox import Level
 from bench.task import tasks_root
 
 AXPY = "void axpy(const float *x, const float *y, float *out, int64_t n, float a)"
@@ -65,9 +67,17 @@ LANGUAGES = [
 
 
 @cache
-def court() -> Court:
-    """The court of this test process."""
-    return open_court("limits")
+def court(level: Level | None = None) -> Court:
+    """The court of this test process: at the strongest level that this machine reaches, or at another one."""
+    reached = open_court("limits")
+    if level is None:
+        return reached
+    return replace(reached, sandbox=replace(reached.sandbox, level=level))
+
+
+def reached() -> str:
+    """The level that grades get here unless they are told otherwise."""
+    return str(court().sandbox.level)
 
 
 def order(source: str | None, language: Language = Language.C, **changes: Any) -> GradeOrder:
@@ -86,9 +96,11 @@ def order(source: str | None, language: Language = Language.C, **changes: Any) -
     return GradeOrder(**fields | changes)
 
 
-def graded(source: str | None, language: Language = Language.C, **changes: Any) -> GradeReport:
+def graded(
+    source: str | None, language: Language = Language.C, level: Level | None = None, **changes: Any
+) -> GradeReport:
     """A grade made in this process."""
-    return grade(order(source, language, **changes), court())
+    return grade(order(source, language, **changes), court(level))
 
 
 # A kernel in few lines: out[i] = 2 x[i], with everything that validation wants of it.

@@ -22,6 +22,7 @@ from kernels import (
     graded,
     on_load,
     order,
+    reached,
     write_kernel,
 )
 
@@ -91,7 +92,7 @@ def test_provenance_says_how_the_number_came_about(solved: GradeReport) -> None:
     assert found["denominator"] == {"name": "baseline.c", "sha256": baseline}
     assert found["build"]["denominator"]["commands"][0][0] == "gcc"
     assert "-Dreal=double" in found["build"]["twin"]["commands"][0]
-    assert (solved.sandbox, solved.device, solved.preset, solved.protocol) == ("limits", "cpu", Preset.S, "mw4x5")
+    assert (solved.sandbox, solved.device, solved.preset, solved.protocol) == (reached(), "cpu", Preset.S, "mw4x5")
 
 
 def test_sources_hold_all_that_defines_the_grade(solved: GradeReport) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import psutil
 import pytest
-from kernels import HONEST_C, LOOP, TWICE_FILES, axpy_c, court, order, write_kernel
+from kernels import HONEST_C, LOOP, TWICE_FILES, axpy_c, court, order, reached, write_kernel
 from sleepers import ended
 
 from bench.build.toolchain import recorded_toolchains, shipped_toolchains
@@ -74,7 +74,7 @@ def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Talk]:
     with started(tmp_path_factory.mktemp("worker"), WORKER) as talk:
         ready = talk.read()["ready"]
         assert ready == {
-            "sandbox": "limits",
+            "sandbox": reached(),
             "device": "cpu",
             "cores": {"timing": list(court().cores.timing), "clock": court().cores.clock},
         }
@@ -161,6 +161,7 @@ def test_a_judge_that_fails_its_own_baseline_is_unfit(
 def test_a_judge_that_cannot_grade_is_unfit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any], tasks: str | None, says: str
 ) -> None:
+    monkeypatch.setenv("KCOURT_SANDBOX", "limits")
     if tasks:
         monkeypatch.setenv("KCOURT_TASKS_DIR", str(tmp_path / tasks))
     with started(tmp_path, WORKER, **settings) as talk:
@@ -175,7 +176,8 @@ def test_a_judge_of_a_language_without_its_compiler_is_unfit() -> None:
     assert "a setup is written in cpp: the compiler 'no-such-g++' is not here" in str(unfit.value)
 
 
-def test_a_killed_parent_takes_worker_and_runner_along(tmp_path: Path) -> None:
+def test_a_killed_parent_takes_worker_and_runner_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KCOURT_SANDBOX", "limits")  # the submission tells its own id through the file system
     with started(tmp_path, [*PARENT, *WORKER]) as talk:
         assert "ready" in talk.read()
         (measuring,) = psutil.Process(talk.process.pid).children()

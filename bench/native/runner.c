@@ -1,5 +1,6 @@
 /* The process that a native submission runs in: maps borrowed buffers, loads the library, answers calls, knows nothing. */
 #define _GNU_SOURCE
+#include "seal.h"
 #include "wait.h"
 #include <dlfcn.h>
 #include <sched.h>
@@ -11,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+enum { FIRST = 7 };
 typedef void (*kernel_t)(void);
 typedef void (*invoke_t)(kernel_t, char **, const int64_t *);
 
@@ -50,37 +52,42 @@ static void pin(const char *cores) {
   sched_setaffinity(0, sizeof set, &set);
 }
 
-/* argv: control-fd, cores "1,2", invoke.so, library.so, symbol, then "fd:bytes:writable" (or "-") an argument. */
+/* argv: control-fd, cores "1,2", sealed "1" or "0", invoke.so, library.so, symbol, then "fd:bytes:writable" (or "-")
+   an argument. */
 int main(int argc, char **argv) {
-  if (argc < 6) return 64;
+  if (argc < FIRST) return 64;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   prctl(PR_SET_CHILD_SUBREAPER, 1); /* what a submission forks twice stays among our descendants */
   struct kc_control *c = control = mmap(0, sizeof *c, PROT_READ | PROT_WRITE, MAP_SHARED, atoi(argv[1]), 0);
   if (c == MAP_FAILED) return 65;
   char *base[KC_ARGUMENTS] = {0};
-  for (int i = 6; i < argc && i - 6 < KC_ARGUMENTS; i++) {
+  for (int i = FIRST; i < argc && i - FIRST < KC_ARGUMENTS; i++) {
     int fd, writable;
     size_t bytes;
     if (sscanf(argv[i], "%d:%zu:%d", &fd, &bytes, &writable) != 3) continue;
-    if (!(base[i - 6] = borrow(i - 6, fd, bytes, writable))) return kc_say(c, KC_STARTING, "a buffer could not be mapped"), 66;
+    if (!(base[i - FIRST] = borrow(i - FIRST, fd, bytes, writable))) return kc_say(c, KC_STARTING, "a buffer could not be mapped"), 66;
   }
   syscall(SYS_close_range, 3, ~0U, 0);
   pin(argv[2]);
-  void *shim = dlopen(argv[3], RTLD_NOW | RTLD_LOCAL);
+  void *shim = dlopen(argv[4], RTLD_NOW | RTLD_LOCAL);
   invoke_t invoke = shim ? (invoke_t)dlsym(shim, "kc_invoke") : 0;
   if (!invoke) return kc_say(c, KC_STARTING, dlerror()), 67;
   watch_faults();
   kc_say(c, KC_LOADING, "");
-  void *library = dlopen(argv[4], RTLD_NOW | RTLD_LOCAL);
+  void *library = dlopen(argv[5], RTLD_NOW | RTLD_LOCAL);
   if (!library) return kc_say(c, KC_NOT_LOADED, dlerror()), 68;
-  kernel_t kernel = (kernel_t)dlsym(library, argv[5]);
+  kernel_t kernel = (kernel_t)dlsym(library, argv[6]);
   if (!kernel) return kc_say(c, KC_NO_SYMBOL, dlerror()), 69;
+  if (argv[3][0] == '1' && kc_seal(0)) return kc_say(c, KC_STARTING, "the kernel refused the system call filter"), 70;
+  uint64_t fp = kc_fp_state();
   kc_say(c, KC_READY, "");
   for (int64_t last = 0;;) {
     last = kc_await(c, last);
     if (last < 0) _exit(0);
     int64_t start = kc_own_now();
     if (!c->empty) invoke(kernel, base, c->slot);
-    kc_answer(c, last, kc_own_now() - start);
+    int64_t own_ns = kc_own_now() - start;
+    if (kc_fp_state() != fp) c->fp_changed++;
+    kc_answer(c, last, own_ns);
   }
 }

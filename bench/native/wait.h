@@ -31,6 +31,21 @@ static void kc_answer(struct kc_control *c, int64_t generation, int64_t own_ns) 
   atomic_store_explicit(&c->done, generation, memory_order_release);
 }
 
+/* What a kernel could leave behind to change later arithmetic: rounding mode, exception masks, flush-to-zero. */
+static inline uint64_t kc_fp_state(void) {
+#if defined(__x86_64__)
+  uint16_t x87;
+  __asm__ volatile("fnstcw %0" : "=m"(x87));
+  return (uint64_t)x87 << 32 | (__builtin_ia32_stmxcsr() & ~0x3fu);
+#elif defined(__aarch64__)
+  uint64_t fpcr;
+  __asm__ volatile("mrs %0, fpcr" : "=r"(fpcr));
+  return fpcr;
+#else
+  return 0;
+#endif
+}
+
 static void kc_say(struct kc_control *c, int64_t state, const char *text) {
   strncpy(c->message, text ? text : "", KC_MESSAGE - 1);
   atomic_store_explicit(&c->state, state, memory_order_release);

@@ -1,6 +1,7 @@
 """The process that a Python submission runs in; started by path with `python -I`, it sees nothing of the judge.
 
-argv: control-fd, cores "1,2", waiter.so, shim.py, module.py, symbol, then "fd:bytes:writable" (or "-") an argument.
+argv: control-fd, cores "1,2", sealed "1" or "0", waiter.so, shim.py, module.py, symbol, then "fd:bytes:writable" (or
+"-") an argument.
 """
 
 import ctypes
@@ -12,7 +13,7 @@ import sys
 import traceback
 from typing import Any
 
-READY, NOT_LOADED, NO_SYMBOL, RAISED, LOADING = 1, 2, 3, 4, 5
+STARTING, READY, NOT_LOADED, NO_SYMBOL, RAISED, LOADING = 0, 1, 2, 3, 4, 5
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
@@ -38,7 +39,7 @@ def load_waiter(path: str) -> ctypes.CDLL:
 
 
 def main() -> int:
-    control_fd, cores, waiter_path, shim_path, module_path, symbol, *words = sys.argv[1:]
+    control_fd, cores, sealed, waiter_path, shim_path, module_path, symbol, *words = sys.argv[1:]
     base = [borrow(word) for word in words]
     page = mmap.mmap(int(control_fd), mmap.PAGESIZE)
     control = ctypes.addressof(ctypes.c_char.from_buffer(page))
@@ -59,6 +60,9 @@ def main() -> int:
     if not callable(kernel):
         waiter.kc_py_say(control, NO_SYMBOL, f"the module defines no function '{symbol}'".encode())
         return 69
+    if sealed == "1" and waiter.kc_py_seal():
+        waiter.kc_py_say(control, STARTING, b"the kernel refused the system call filter")
+        return 71
     waiter.kc_py_say(control, READY, b"")
     return serve(waiter, control, kernel, arguments, base)
 

@@ -4,9 +4,11 @@ import contextlib
 import ctypes
 import mmap
 import os
+import re
 import signal
 import statistics
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +21,7 @@ from bench.measure.stopwatch import Stopwatch
 from bench.native import helper
 from bench.native.helper import CALL_DIED, CALL_TIMEOUT, Control, Timing
 from bench.runner.buffers import Arena
-from bench.sandbox import RUN_OUTPUT_BYTES, Sandbox, run_limits
+from bench.sandbox import RUN_OUTPUT_BYTES, Level, Sandbox, run_limits
 from bench.verdict import Rejected
 
 STARTING, READY, NOT_LOADED, NO_SYMBOL, RAISED = 0, 1, 2, 3, 4
@@ -41,6 +43,7 @@ class Runner:
         self, sandbox: Sandbox, folder: Path, artifact: Artifact, shim: Path, symbol: str, arena: Arena,
         cores: Sequence[int], cpu_s: int = 600,
     ) -> None:  # fmt: skip
+        self._sandbox = sandbox
         self._fd = os.memfd_create("control", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         os.ftruncate(self._fd, mmap.PAGESIZE)
         self._page = mmap.mmap(self._fd, mmap.PAGESIZE)
@@ -48,27 +51,27 @@ class Runner:
         self._at = ctypes.addressof(self._control)
         self._generation = 0
         self._arguments = tuple(arena.task.arguments)
-        self._log = (folder / f"{symbol}-{os.urandom(4).hex()}.log").open("w+b")
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`; no folder: a submission could remove it
+        self.pid = 0
         self.empty_ns = 0
         self.own_ns = 0
-        pinned = ",".join(str(core) for core in cores)
+        program, visible = _program(artifact)
+        sealed = str(int(sandbox.level > Level.LIMITS))
+        head = [*program, str(self._fd), ",".join(str(core) for core in cores), sealed]
         if artifact.language is Language.PYTHON:
-            program = [sys.executable, "-I", str(_HOST), str(self._fd), pinned, str(helper.python_waiter())]
-        else:
-            program = [str(helper.runner_program()), str(self._fd), pinned]
-        argv = [*program, str(shim), str(artifact.path), symbol, *arena.descriptions()]
+            head.append(str(helper.python_waiter()))
+        argv = [*head, str(shim), str(artifact.path), symbol, *arena.descriptions()]
         fds = [self._fd, *(buffer.fd for buffer in arena.buffers.values())]
-        self._process = sandbox.spawn(argv, run_limits(arena.total_bytes, cpu_s), folder, self._log, fds)
+        limits = run_limits(arena.total_bytes, cpu_s)
+        visible = [*visible, shim, artifact.path]
+        self._process = sandbox.spawn(argv, limits, folder, self._log, fds, visible)
         try:
             self._await_ready()
             self.empty_ns = self._calibrate()
+            self._signals = self._signal_masks()
         except BaseException:
             self.close()
             raise
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
 
     def _await_ready(self) -> None:
         deadline = time.monotonic() + START_LIMIT_S
@@ -76,17 +79,23 @@ class Runner:
             if self._process.poll() is not None:
                 raise self._not_loaded()
             if time.monotonic() > deadline:
-                detail = {"message": f"the library did not load within {START_LIMIT_S:.0f} s"}
+                detail = {"message": f"the library did not load within {START_LIMIT_S:.0f} s; do no work at load time"}
                 raise Rejected(Outcome.TIMEOUT, "load", detail, self._tail())
             time.sleep(0.0002)
+        self.pid = self._sandbox.inner_pid(self._process)
+        if not self.pid:
+            self._process.wait()
+            raise self._died("load")
         self.pause()
 
     def _not_loaded(self) -> Exception:
         said = bytes(self._control.message).decode(errors="replace")
         if self._control.state == NO_SYMBOL:
-            return Rejected(Outcome.BUILD_FAILED, "symbol", {"message": said}, said)
+            message = f"define the entry point with the name and signature of the contract ({_without_path(said)})"
+            return Rejected(Outcome.BUILD_FAILED, "symbol", {"message": message}, said)
         if self._control.state == NOT_LOADED:
-            return Rejected(Outcome.BUILD_FAILED, "load", {"message": said.splitlines()[-1] if said else ""}, said)
+            last = said.splitlines()[-1] if said else ""
+            return Rejected(Outcome.BUILD_FAILED, "load", {"message": f"it does not load: {_without_path(last)}"}, said)
         if self._control.state == STARTING:
             return JudgeFault(f"the runner could not start (code {self._process.returncode}): {said or self._tail()}")
         return self._died("load")
@@ -95,12 +104,18 @@ class Runner:
         """Stop the process, every thread of it, before the judge reads or writes a buffer."""
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGSTOP)
-        with contextlib.suppress(ChildProcessError):
-            os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        while not self._stopped():
+            pass
+
+    def _stopped(self) -> bool:
+        """Whether every thread is stopped or the process is gone. It may be no child of ours: waitid cannot tell."""
+        states = [_state(task) for task in Path(f"/proc/{self.pid}/task").glob("*")]
+        return all(state in "TtZX" for state in states)
 
     def resume(self, warm_ns: int = 0) -> None:
         """Wake the process; two empty calls, and more for `warm_ns`, take the wake-up itself out of what follows."""
-        os.kill(self.pid, signal.SIGCONT)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGCONT)
         end, calls = time.perf_counter_ns() + warm_ns, 0
         while calls < WAKE_CALLS or time.perf_counter_ns() < end:
             self._checked(self._call((), True, EMPTY_LIMIT_NS), "wake")
@@ -129,7 +144,7 @@ class Runner:
     def _call(self, slots: Sequence[int], empty: bool, limit_ns: int) -> Timing:
         self._generation += 1
         words = (ctypes.c_int64 * len(slots))(*slots)
-        return helper.call(self._at, self._generation, words, empty, limit_ns, self.pid)
+        return helper.call(self._at, self._generation, words, empty, limit_ns, self._process.pid)
 
     def _checked(self, timing: Timing, stage: str, limit_ns: int = EMPTY_LIMIT_NS) -> Timing:
         if timing.elapsed_ns == CALL_TIMEOUT:
@@ -142,34 +157,56 @@ class Runner:
 
     def _died(self, stage: str) -> Rejected:
         """Why the process is gone, from the kernel's own word (never from what it printed)."""
-        code = self._process.returncode
         if self._control.state == RAISED:
             said = bytes(self._control.message).decode(errors="replace")
             last = said.strip().splitlines()[-1] if said.strip() else ""
             short = "MemoryError" in last.partition(":")[0]  # NumPy's is _ArrayMemoryError
             outcome = Outcome.RESOURCE if short else Outcome.CRASHED
             return Rejected(outcome, "exception", {"message": last, "stage": stage}, said)
-        if code == -signal.SIGXFSZ:
-            message = f"it wrote more than {RUN_OUTPUT_BYTES >> 20} MiB of output"
-            return Rejected(Outcome.RESOURCE, "output", {"message": message, "stage": stage}, self._tail())
-        if code == -signal.SIGXCPU:
-            return Rejected(Outcome.TIMEOUT, "cpu_time", {"message": "it used up its CPU time", "stage": stage}, "")
-        if code == -signal.SIGKILL:
-            message = "it was killed, most likely for the memory it took"
-            return Rejected(Outcome.RESOURCE, "memory", {"message": message, "stage": stage}, self._tail())
-        if code in (-signal.SIGSEGV, -signal.SIGBUS) and 0 < self._control.fault <= len(self._arguments):
-            output = self._arguments[self._control.fault - 1]
-            message = f"it wrote to the read-only array '{output}', or reached beyond its ends"
-            detail = {"message": message, "output": output, "stage": stage}
-            return Rejected(Outcome.TAMPERED, "memory", detail, self._tail())
-        name = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-        message = f"the process ended in the middle of a call ({name})"
-        return Rejected(
-            Outcome.CRASHED,
-            "signal" if code < 0 else "exit",
-            {"message": message, "stage": stage},
-            self._tail(),
-        )
+        ended_by = process.signal_of(self._process.returncode)
+        outcome, property, message = self._reason(ended_by)
+        return Rejected(outcome, property, {"message": message, "stage": stage}, self._tail())
+
+    def _reason(self, ended_by: int | None) -> tuple[Outcome, str, str]:
+        """Outcome, property and what to do, for the signal that ended the process (None: it left by itself)."""
+        fault = self._control.fault
+        if ended_by in (signal.SIGSEGV, signal.SIGBUS) and 0 < fault <= len(self._arguments):
+            name = self._arguments[fault - 1]
+            return Outcome.TAMPERED, "memory", (
+                f"it reached beyond the ends of the array '{name}', or wrote to it although it is an input; "
+                "stay within the shapes of the contract"
+            )  # fmt: skip
+        match ended_by:
+            case None:
+                code = self._process.returncode
+                return Outcome.CRASHED, "exit", f"it ended the process (exit code {code}); return to the caller instead"
+            case signal.SIGSYS:
+                return Outcome.POLICY, "system_call", "it made a system call that no kernel needs; compute, and return"
+            case signal.SIGXFSZ:
+                limit = f"{RUN_OUTPUT_BYTES >> 20} MiB"
+                return Outcome.RESOURCE, "output", f"it wrote more than {limit} of output; print less, or nothing"
+            case signal.SIGXCPU:
+                return Outcome.TIMEOUT, "cpu_time", "it used up its CPU time; do less work in a call"
+            case signal.SIGKILL:
+                return Outcome.RESOURCE, "memory", "it was killed, most likely for the memory it took; take less"
+        name = _signal_name(ended_by)
+        return Outcome.CRASHED, "signal", f"a call ended in {name}; look for an address or a size that is wrong"
+
+    def changed_state(self) -> str | None:
+        """What the submission left changed in its process after its calls, in words, or None."""
+        if self._control.fp_changed:
+            return "the floating-point state (rounding, masks or flush-to-zero); restore it before returning"
+        if self._signal_masks() != self._signals:
+            return "signal handlers or masks; leave them as they are"
+        return None
+
+    def _signal_masks(self) -> list[str]:
+        """Blocked, ignored and caught signals of the main thread, as the kernel lists them."""
+        wanted = ("SigBlk", "SigIgn", "SigCgt")
+        with contextlib.suppress(OSError):
+            lines = Path(f"/proc/{self.pid}/status").read_text(encoding="ascii", errors="replace").splitlines()
+            return [line for line in lines if line.startswith(wanted)]
+        return []
 
     def children(self) -> int:
         """Processes that the submission started and that are still there."""
@@ -194,3 +231,29 @@ class Runner:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _program(artifact: Artifact) -> tuple[list[str], list[Path]]:
+    """The program that loads an artifact, and what it needs to see of the host beside the toolchain."""
+    if artifact.language is not Language.PYTHON:
+        runner = helper.runner_program()
+        return [str(runner)], [runner]
+    roots = {Path(sys.prefix), Path(sys.base_prefix)} - {Path("/usr")}
+    return [sys.executable, "-I", str(_HOST)], [*sorted(roots), _HOST, helper.python_waiter()]
+
+
+def _state(task: Path) -> str:
+    """One letter: what the kernel says a thread is doing; Z when it is gone."""
+    try:
+        return (task / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[0]
+    except (OSError, IndexError):
+        return "Z"
+
+
+def _signal_name(number: int) -> str:
+    return signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
+
+
+def _without_path(text: str) -> str:
+    """A loader's message without the folder of the library."""
+    return re.sub(r"/\S*/", "", text)

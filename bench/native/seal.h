@@ -1,0 +1,81 @@
+/* The system calls that a loaded submission may still make; everything else ends the process with SIGSYS. */
+#ifndef KC_SEAL_H
+#define KC_SEAL_H
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#define KC_ARCH AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define KC_ARCH AUDIT_ARCH_AARCH64
+#else
+#error "the seal knows x86-64 and aarch64"
+#endif
+
+#define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
+#define RETURN(what) BPF_STMT(BPF_RET | BPF_K, what)
+/* For one call: what follows runs when it is that call, else it is skipped (`length` instructions). */
+#define ON(name, length) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_##name, 0, length)
+#define ALLOW(name) ON(name, 1), RETURN(SECCOMP_RET_ALLOW)
+#define REFUSE(name, error) ON(name, 1), RETURN(SECCOMP_RET_ERRNO | (error))
+/* Allowed when the low half of an argument has one of these bits (MASK_SET) or none of them (MASK_CLEAR). */
+#define MASK_SET(name, argument, mask, otherwise) \
+  ON(name, 4), LOAD(args[argument]), BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, mask, 0, 1), RETURN(SECCOMP_RET_ALLOW), RETURN(otherwise)
+#define MASK_CLEAR(name, argument, mask, otherwise) \
+  ON(name, 4), LOAD(args[argument]), BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, mask, 1, 0), RETURN(SECCOMP_RET_ALLOW), RETURN(otherwise)
+#define KILL SECCOMP_RET_KILL_PROCESS
+#define REFUSED(error) (SECCOMP_RET_ERRNO | (error))
+
+/* Honest code works: memory, threads of this process, clocks, writing to what is open. No new program, no code that was
+   not loaded with the library, no process, no socket, no other process's memory. */
+#define KC_COMMON                                                                                                    \
+  ALLOW(read), ALLOW(write), ALLOW(writev), ALLOW(lseek), ALLOW(close), ALLOW(fstat), ALLOW(newfstatat),             \
+  MASK_CLEAR(mmap, 2, PROT_EXEC, KILL), MASK_CLEAR(mprotect, 2, PROT_EXEC, KILL),                                    \
+  ALLOW(munmap), ALLOW(mremap), ALLOW(madvise), ALLOW(brk), ALLOW(membarrier),                                       \
+  MASK_SET(clone, 0, CLONE_THREAD, KILL), REFUSE(clone3, ENOSYS), ALLOW(set_robust_list), ALLOW(rseq),               \
+  ALLOW(futex), ALLOW(sched_yield), ALLOW(sched_getaffinity), REFUSE(sched_setaffinity, EPERM), ALLOW(getcpu),       \
+  ALLOW(nanosleep), ALLOW(clock_nanosleep), ALLOW(clock_gettime), ALLOW(clock_getres), ALLOW(gettimeofday),          \
+  ALLOW(getpid), ALLOW(gettid), ALLOW(getuid), ALLOW(geteuid), ALLOW(getgid), ALLOW(getegid), ALLOW(uname),          \
+  ALLOW(sysinfo), ALLOW(getrusage), ALLOW(getrandom), MASK_CLEAR(prlimit64, 2, 0xffffffff, REFUSED(EPERM)),          \
+  ALLOW(rt_sigaction), ALLOW(rt_sigprocmask), ALLOW(rt_sigreturn), ALLOW(sigaltstack), ALLOW(restart_syscall),       \
+  ALLOW(tgkill), ALLOW(exit), ALLOW(exit_group), REFUSE(ioctl, ENOTTY), REFUSE(prctl, EPERM)
+
+/* Files: a native kernel opens none (libraries that try go on without); Python reads its own modules. */
+#define KC_NO_FILES REFUSE(openat, EACCES), REFUSE(readlinkat, EACCES), REFUSE(faccessat, EACCES)
+#define KC_READ_FILES                                                                                                \
+  MASK_CLEAR(openat, 2, O_WRONLY | O_RDWR | O_CREAT | O_TRUNC, REFUSED(EACCES)), ALLOW(getdents64), ALLOW(pread64),  \
+  ALLOW(readlinkat), ALLOW(faccessat), ALLOW(getcwd), ALLOW(fcntl), ALLOW(dup)
+#if defined(__x86_64__)
+#define KC_OLD_COMMON ALLOW(time), ALLOW(getrlimit), REFUSE(arch_prctl, EPERM)
+#define KC_OLD_NO_FILES REFUSE(open, EACCES), REFUSE(access, EACCES), REFUSE(readlink, EACCES), REFUSE(stat, EACCES)
+#define KC_OLD_READ_FILES                                                                                            \
+  MASK_CLEAR(open, 1, O_WRONLY | O_RDWR | O_CREAT | O_TRUNC, REFUSED(EACCES)), ALLOW(stat), ALLOW(lstat),            \
+  ALLOW(access), ALLOW(readlink)
+#else
+#define KC_OLD_COMMON REFUSE(getrlimit, EPERM)
+#define KC_OLD_NO_FILES REFUSE(statfs, EACCES)
+#define KC_OLD_READ_FILES REFUSE(statfs, EACCES)
+#endif
+#define KC_HEAD \
+  LOAD(arch), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, KC_ARCH, 1, 0), RETURN(KILL), LOAD(nr)
+
+/* Seal this process and the threads that it starts from now on; -1 when the kernel refuses. */
+static int kc_seal(int reads_files) {
+  struct sock_filter native[] = {KC_HEAD, KC_COMMON, KC_OLD_COMMON, KC_NO_FILES, KC_OLD_NO_FILES, RETURN(KILL)};
+  struct sock_filter python[] = {KC_HEAD, KC_COMMON, KC_OLD_COMMON, KC_READ_FILES, KC_OLD_READ_FILES, RETURN(KILL)};
+  struct sock_fprog program = {sizeof native / sizeof *native, native};
+  if (reads_files) program = (struct sock_fprog){sizeof python / sizeof *python, python};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) return -1;
+  /* Every thread: one that a constructor started must not stay outside. */
+  return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program);
+}
+#endif
