@@ -17,7 +17,7 @@ from bench.inputs import Case, edge_cases, fuzzed_cases, timed_sizes
 from bench.judge.schemas import Language, Outcome
 from bench.measure.protocols import Protocol, ProtocolRole, find_protocol
 from bench.measure.quiet import Lookout
-from bench.measure.sampling import CALL_FLOOR_NS, Sides, race_ns, time_inputs
+from bench.measure.sampling import Sides, TimeLimits, race_ns, time_inputs
 from bench.measure.session import OracleOf, Session
 from bench.measure.statistics import geometric_mean, hodges_lehmann
 from bench.measure.stopwatch import Stopwatch
@@ -84,8 +84,8 @@ def grade(order: GradeOrder, court: Court, task: Task | None = None) -> GradeRep
                     state.check(runner)
         except Rejected as verdict:
             return report(work, verdict)
-        except KernelcourtError as fault:
-            return report(work, Rejected(Outcome.JUDGE_FAULT, "judge", {"message": str(fault)}))
+        except (KernelcourtError, OSError, MemoryError) as fault:
+            return report(work, Rejected(Outcome.JUDGE_FAULT, "judge", {"message": str(fault) or repr(fault)}))
         return report(work)
 
 
@@ -160,9 +160,10 @@ def held_out_cases(task: Task, seed: bytes) -> list[Case]:
 def verify(work: Work, session: Session, runner: Runner) -> None:
     """Edge and fuzzed inputs against the NumPy reference, two of them flush against a guard page."""
     placements = {0: Placement.TAIL, 1: Placement.HEAD}
+    limits = TimeLimits()
     for number, case in enumerate(correctness_cases(work.task, work.seed)):
         prepared = session.prepare(case, numpy_oracle, placements.get(number, Placement.MIDDLE))
-        session.call(runner, prepared, CALL_FLOOR_NS)
+        limits.saw_candidate(session.call(runner, prepared, limits.now_ns).elapsed_ns)
 
 
 def time_both_sides(work: Work, session: Session, runner: Runner) -> None:
@@ -205,8 +206,10 @@ def hold_out(work: Work, session: Session, runner: Runner) -> None:
     """Cases that no other call uses, last and warm in the same process (final protocols only)."""
     if work.protocol.role is ProtocolRole.PREVIEW:
         return
+    limits = TimeLimits()
     for case in held_out_cases(work.task, work.seed):
-        session.call(runner, session.prepare(case, numpy_oracle), CALL_FLOOR_NS)
+        prepared = session.prepare(case, numpy_oracle)
+        limits.saw_candidate(session.call(runner, prepared, limits.now_ns).elapsed_ns)
 
 
 def report(work: Work, verdict: Rejected | None = None) -> GradeReport:

@@ -5,9 +5,9 @@ import asyncio
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from unittest.mock import Mock
 
 import httpx
@@ -23,6 +23,7 @@ from cluster.study.settings import reference_rows
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "reference"
+Key, Meaning = TypeVar("Key"), TypeVar("Meaning")
 NOTE = "<!-- Written by `make docs` from the code; edit the code instead. -->\n"
 
 EXIT_MEANINGS = {
@@ -50,6 +51,13 @@ def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
 
 def code(value: object) -> str:
     return f"`{value}`" if value not in (None, "") else ""
+
+
+def explained(meanings: Mapping[Key, Meaning], table_name: str, name: Key) -> Meaning:
+    """What a table of this file says of a name; ends the program where it says nothing."""
+    if name not in meanings:
+        raise SystemExit(f"docs/generate.py: {table_name} does not explain {name!r}; add a line for it there")
+    return meanings[name]
 
 
 # Commands
@@ -171,6 +179,7 @@ def agent_page() -> str:
 
 
 ENVIRONMENT = {
+    "KCOURT_SANDBOX": ("unset", "`limits`: the sandbox is taken no further than that, whatever the machine offers."),
     "KCOURT_TASKS_DIR": ("`tasks/` of the checkout", "The corpus."),
     "KCOURT_CACHE": ("`~/.cache/kernelcourt`", "What is built once: helpers, call shims, denominators, by content."),
     "KCOURT_TMPDIR": ("the system's", "Where each grade gets its private folder."),
@@ -184,11 +193,11 @@ ENVIRONMENT = {
 
 
 def environment_rows() -> list[tuple[str, str, str]]:
-    """Every variable that the code asks for; a KeyError here means that one is not explained above."""
+    """Every variable that the code asks for."""
     read = re.compile(r"environ(?:\.get\(|\[)\"([A-Z_]+)\"")
     sources = [path for package in ("bench", "agent", "cluster") for path in (ROOT / package).rglob("*.py")]
     names = {name for path in sources for name in read.findall(path.read_text(encoding="utf-8"))}
-    return [(code(name), *ENVIRONMENT[name]) for name in sorted(names - {"XDG_CACHE_HOME"})]
+    return [(code(name), *explained(ENVIRONMENT, "ENVIRONMENT", name)) for name in sorted(names - {"XDG_CACHE_HOME"})]
 
 
 def settings_page() -> str:
@@ -219,7 +228,10 @@ def default_cell(default: str) -> str:
 
 
 def exit_page() -> str:
-    rows = [(code(int(member)), code(member.name.lower()), EXIT_MEANINGS[member]) for member in ExitCode]
+    rows = [
+        (code(int(member)), code(member.name.lower()), explained(EXIT_MEANINGS, "EXIT_MEANINGS", member))
+        for member in ExitCode
+    ]
     how = "`kcourt` and a job end with one of these. With `--json`, an error's name is its `code`."
     return f"# Exit codes\n\n{how}\n\n{table(['Code', 'Name', 'Meaning'], rows)}"
 
@@ -291,7 +303,7 @@ def route_rows() -> list[tuple[str, str]]:
 def http_page() -> str:
     request, answer = schemas.GradeRequest.model_fields, schemas.Answer.model_fields
     types = {name: (kind, default) for name, kind, default, _ in field_rows(schemas.GradeRequest)}
-    fields = [(code(name), *types[code(name)], FIELDS[name]) for name in request]
+    fields = [(code(name), *types[code(name)], explained(FIELDS, "FIELDS", name)) for name in request]
     parts = [
         "# The judge over HTTP",
         "A judge is used through its router. `GET /docs` shows the same as OpenAPI. "
@@ -305,7 +317,7 @@ def http_page() -> str:
         "Headers, all optional but the token:",
         table(["Header", "Meaning"], [(code(name), meaning) for name, meaning in HEADERS.items()]),
         "## Answer",
-        table(["Field", "Meaning"], [(code(name), ANSWERS[name]) for name in answer]),
+        table(["Field", "Meaning"], [(code(name), explained(ANSWERS, "ANSWERS", name)) for name in answer]),
         "## Errors",
         '`{"error": {"code": ..., "message": ..., "request_id": ...}}`; the message says what to do. '
         "502, 503 and 429 pass: send the same request again with the same key, but not after `rank_lost` or "

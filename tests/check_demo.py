@@ -1,4 +1,4 @@
-"""Says whether a demo's results.db shows what the demo promises; `python -m tests.check_demo [RUN]` after `make demo`."""
+"""Says whether a demo's results.db shows what it promises; `python -m tests.check_demo [RUN]` after `make demo`."""
 
 import sys
 from collections.abc import Iterator

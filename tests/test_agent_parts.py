@@ -22,8 +22,9 @@ from agent.harnesses import Event, load_harness
 from agent.harnesses.scripted import Scripted
 from agent.judges import Judges, is_lost
 from agent.tools.judge_tools import JudgeTools, ToolSettings
-from agent.tools.syntax_check import syntax_check
+from agent.tools.syntax_check import CHECKERS, syntax_check
 from agent.usage import NOTHING, Usage
+from bench.build.toolchain import toolchains
 from bench.errors import ConfigError, UsageError
 from bench.judge.client import Envelope, JudgeRefused
 from bench.judge.schemas import End, GradeRequest, Language, SubmissionMode, token_for
@@ -388,7 +389,8 @@ print(*sorted(name for name in sys.modules if name.startswith('bench.')))
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    allowed = {"bench.errors", "bench.process", "bench.judge", "bench.judge.schemas", "bench.judge.client"}
+    judge = {"bench.judge", "bench.judge.schemas", "bench.judge.client"}
+    allowed = {"bench.errors", "bench.process", "bench.wording", *judge}
     assert set(done.stdout.split()) == allowed
 
 
@@ -396,3 +398,10 @@ def test_help_shows_an_example() -> None:
     done = subprocess.run([*KCOURT, "agent", "run", "--help"], capture_output=True, text=True)
     assert done.returncode == 0
     assert "Example: kcourt agent run --config" in done.stdout
+
+
+def test_syntax_is_checked_by_the_standard_of_the_judges_builds() -> None:
+    for language, chain in toolchains().items():
+        standards = [flag for flag in chain.flags if flag.startswith("-std=")]
+        assert len(standards) == 1
+        assert standards[0] in CHECKERS[Language(language)]

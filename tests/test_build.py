@@ -68,6 +68,7 @@ def test_a_source_that_does_not_build_has_the_compilers_words(
         builder.build_submission(court().sandbox, tmp_path, AXPY, language, source)
     assert raised.value.outcome is Outcome.BUILD_FAILED
     assert raised.value.property == "build"
+    assert "; mend the" in raised.value.detail["message"]
     assert re.search(log, raised.value.log), raised.value.log
     assert str(tmp_path) not in raised.value.log
 
@@ -84,6 +85,25 @@ def test_a_missing_compiler_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(EnvironmentFault, match="'gcc-of-nobody' is not here; on Debian: apt-get install"):
         _ = toolchain.Toolchain("gcc-of-nobody", (), ()).version
+
+
+def test_the_version_is_that_of_the_compiler_that_builds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = toolchain.toolchains()["c"].version
+    fake = tmp_path / "bin" / "gcc"
+    fake.parent.mkdir()
+    fake.write_text("#!/bin/sh\necho gcc of nobody 99\n")
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{fake.parent}:{os.environ['PATH']}")
+    toolchain._version.cache_clear()
+    built = builder.build_submission(court().sandbox, tmp_path, AXPY, Language.C, HONEST_C)
+    assert built.compiler == honest
+
+
+def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    place.write_text("no folder")
+    with pytest.raises(EnvironmentFault, match=rf"{place}/below: the cache cannot be written \(.*set KCOURT_CACHE"):
+        cache.cached(place / "below", "key", ".txt", lambda target: None)
 
 
 def test_trusted_builds_are_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,9 @@ import pytest
 from conftest import Ran
 from kernels import HONEST_C, HONEST_PYTHON, LOOP, TWICE_FILES, axpy_c, reached, write_kernel
 
+from bench import adhoc
 from bench.cli import main
+from bench.errors import ShardError
 
 Kcourt = Callable[..., Any]
 
@@ -102,7 +104,10 @@ def test_a_judge_that_fails_is_exit_code_3(kcourt: Kcourt, mine: Callable[..., s
 USAGE = {
     "kernel": (["grade", "axpyy", "my.c"], "unknown kernel 'axpyy'; known kernels: argmax_rows, axpy"),
     "protocol": (["grade", "axpy", "my.c", "--protocol", "mw9x5"], "unknown protocol 'mw9x5'; known protocols: mw2x5"),
-    "language": (["grade", "axpy", "my.c", "--language", "cobol"], "'cobol' is not one of 'c', 'cpp', 'python'"),
+    "language": (
+        ["grade", "axpy", "my.c", "--language", "cobol"],
+        "'cobol' is not one of 'c', 'cpp', 'fortran', 'python'",
+    ),
     "preset": (["grade", "axpy", "my.c", "--preset", "XS"], "'XS' is not one of 'S', 'M', 'L', 'XL'"),
     "suffix": (["grade", "axpy", "my.rs"], "my.rs: no language has the suffix '.rs'; known: .c (c)"),
     "missing": (["grade", "axpy", "nobody.c"], "nobody.c: cannot be read (No such file or directory)"),
@@ -123,7 +128,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     """Runs `kcourt` in this process: for what ends before anything is graded."""
     monkeypatch.chdir(tmp_path)
 
-    def run(*arguments: str) -> Ran:
+    def run(*arguments: str, env: dict[str, str] | None = None) -> Ran:
+        for name, value in (env or {}).items():
+            monkeypatch.setenv(name, value)
         monkeypatch.setattr(sys, "argv", ["kcourt", *arguments])
         with pytest.raises(SystemExit) as ended:
             main()
@@ -153,8 +160,66 @@ def test_a_weaker_sandbox_is_asked_for_in_words(
 ) -> None:
     monkeypatch.setenv("KCOURT_SANDBOX", "limits")
     ran = here("grade", "axpy", mine(HONEST_C))
-    assert ran.code == 1
+    assert ran.code == 3
     assert "say --allow-sandbox limits to grade with less isolation" in ran.err and "Traceback" not in ran.err
+
+
+def test_a_place_that_cannot_keep_the_row_is_found_before_grading(here: Kcourt, mine: Callable[..., str]) -> None:
+    Path("occupied").write_text("no folder")
+    ran = here("grade", "axpy", mine(HONEST_C), *QUICK, "--json", env={"RUN_ROOT": "occupied"})
+    assert (ran.code, ran.json["error"]["code"]) == (2, "usage")
+    assert "occupied/adhoc/grades.db: " in ran.err and "RUN_ROOT names the folder" in ran.err
+
+
+def test_an_answer_whose_row_is_lost_is_printed(
+    here: Kcourt, mine: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> None:
+        raise ShardError("grades.db: database or disk is full; make room")
+
+    monkeypatch.setattr(adhoc, "record", full)
+    ran = here("grade", "axpy", mine("void axpy(\n"), *QUICK, "--json")
+    assert (ran.code, ran.json["outcome"]) == (3, "build_failed")
+    assert "grades.db: database or disk is full; make room; keep what is printed" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("variable", "says"),
+    [
+        ("KCOURT_CACHE", "the cache cannot be written (Not a directory); set KCOURT_CACHE"),
+        ("KCOURT_LEASE_DIR", "no timing lease there (Not a directory); set KCOURT_LEASE_DIR"),
+    ],
+)
+def test_a_place_that_cannot_be_used_is_the_judges_side(
+    kcourt: Kcourt, mine: Callable[..., str], variable: str, says: str
+) -> None:
+    ran = kcourt("grade", "axpy", mine(HONEST_C), *QUICK, "--json", env={variable: "/dev/null/below"})
+    assert ran.code == 3, ran.err
+    assert says in ran.out and "Traceback" not in ran.err
+
+
+@pytest.mark.parametrize(
+    ("reference", "says"),
+    [("def twice(:\n", "SyntaxError"), ("import a_module_of_nobody\n", "ModuleNotFoundError"), ("1 / 0\n", "ZeroDiv")],
+    ids=["parse", "import", "raise"],
+)
+def test_a_reference_that_does_not_import_is_named(
+    kcourt: Kcourt, mine: Callable[..., str], tmp_path: Path, reference: str, says: str
+) -> None:
+    folder = write_kernel(tmp_path / "tasks", files=TWICE_FILES | {"reference.py": reference})
+    env = {"KCOURT_TASKS_DIR": str(tmp_path / "tasks")}
+    ran = kcourt("grade", "twice", mine(TWICE_FILES["controls/honest_sum.c"]), *QUICK, "--json", env=env)
+    assert (ran.code, ran.json["outcome"]) == (3, "judge_fault")
+    assert f"{folder}/reference.py: does not import: {says}" in ran.json["detail"]["message"]
+
+
+def test_a_selection_of_nothing_is_refused(here: Kcourt, tmp_path: Path) -> None:
+    for command in ("list", "validate"):
+        level = ["--allow-sandbox", "limits"] if command == "validate" else []
+        ran = here("task", command, "", *level)
+        assert ran.code == 2 and "selects no kernel" in ran.err
+        ran = here("task", command, *level, env={"KCOURT_TASKS_DIR": str(tmp_path)})
+        assert ran.code == 2 and f"'all' selects no kernel of {tmp_path}" in ran.err
 
 
 def test_a_broken_manifest_is_named(kcourt: Kcourt, tmp_path: Path) -> None:
@@ -182,7 +247,11 @@ def test_a_task_is_shown(here: Kcourt) -> None:
     assert found["signatures"]["c"] == signature
     assert found["signatures"]["python"] == "def axpy(x, y, out, n, a):"
     assert set(found["sizes"]) == {"S", "M", "L", "XL"}
+    assert [each["name"] for each in found["arguments"]] == ["x", "y", "out", "n", "a"]
+    assert found["edge"]["n"][0] == 1 and "|got - expected| <= 4 * u" in found["tolerance"]
     shown = here("task", "show", "axpy").out
+    for part in ("x          input   float32[n]", "edge n: 1, 2, 3", found["tolerance"], "axpy.c -o axpy.so"):
+        assert part in shown
     assert signature in shown and "gcc" in shown and found["task_hash"] in shown
 
 
@@ -191,5 +260,4 @@ def test_help_has_an_example(here: Kcourt, monkeypatch: pytest.MonkeyPatch, comm
     monkeypatch.setenv("COLUMNS", "160")
     ran = here(*command, "--help")
     assert ran.code == 0
-    if command != ["task"]:
-        assert f"Example: kcourt {' '.join(command)}" in ran.out
+    assert f"Example: kcourt {' '.join(command)}" in ran.out

@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from bench.cli import commands, load_command
+
 ENV = "SETUP=gold\nHARNESS=scripted\nAGENT_SCRIPT=plan.json\nKERNELS=axpy\nJUDGES_PER_NODE=2\n"
 
 
@@ -23,12 +25,26 @@ def env(tmp_path):
     return path
 
 
-@pytest.mark.parametrize("arguments", [["run"], ["demo"], ["cluster", "plan"]], ids=lambda words: "-".join(words))
+def every_command():
+    """Words of every command of this installation, groups too."""
+
+    def below(command, words):
+        yield words
+        for name, inner in getattr(command, "commands", {}).items():
+            yield from below(inner, [*words, name])
+
+    for name in commands():
+        yield from below(load_command(name), [name])
+
+
+@pytest.mark.parametrize("arguments", [*every_command()], ids=lambda words: "-".join(words))
 def test_help_has_an_example(arguments):
-    done = kcourt(*arguments, "--help")
-    assert done.returncode == 0
-    assert f"Example: kcourt {' '.join(arguments)}" in done.stdout
-    assert "--json" in done.stdout
+    command = load_command(arguments[0])
+    for name in arguments[1:]:
+        command = command.commands[name]
+    assert f"Example: kcourt {' '.join(arguments)}" in command.help
+    if not hasattr(command, "commands"):
+        assert any("--json" in option.opts for option in command.params)
 
 
 def test_plan_prints_the_split_and_every_rank_in_json(env):
@@ -44,6 +60,12 @@ def test_plan_prints_the_nodes_to_ask_for(env):
     assert "8802" in done.stdout
 
 
+def test_a_pipe_cuts_no_address(env):
+    host = f"judge-{'x' * 50}.cluster.example"
+    done = kcourt("cluster", "plan", env, "--hosts", f"n1,n2,n3,{host}")
+    assert f"http://{host}:8802" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "expected"),
     [
@@ -51,6 +73,9 @@ def test_plan_prints_the_nodes_to_ask_for(env):
         pytest.param(["run", "--local", "{env}.missing"], 64, "env file", id="no-file"),
         pytest.param(["run", "--local", "{env}"], 64, "INFERENCE_NODES", id="needs-inference"),
         pytest.param(["cluster", "plan", "{env}", "--hosts", "n1,n2"], 64, "= 4", id="wrong-sum"),
+        pytest.param(["db", "merge", "{env}.db", "{env}", "--secret", "no"], 2, "--secret: no: no job", id="secret"),
+        pytest.param(["run", "--local", "/proc/version"], 64, "/proc/version:1", id="no-env"),
+        pytest.param(["demo", "--render-to", "/proc/x"], 1, "/proc/x", id="unwritable"),
         pytest.param(["demo", "--preset", "XXL", "--render-to", "{env}-rendered"], 64, "PRESET", id="preset"),
     ],
 )

@@ -143,7 +143,7 @@ def test_a_row_shows_the_preset_that_it_was_timed_at():
 
 
 def test_a_pipe_cuts_no_cell(capsys):
-    kernel = "k" * 90
+    kernel = "k" * 63
     row = TableRow(Assignment("x" * 60, kernel, 0), verdict(Outcome.BUILD_FAILED), 2, None, None)
     console_for().print(results_table([row]))
     assert f"{kernel} {'x' * 60} 0" in " ".join(capsys.readouterr().out.split())

@@ -76,6 +76,17 @@ def leases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.parametrize("folder", ["missing", "file"])
+def test_a_folder_that_cannot_hold_leases_is_named(leases: Path, monkeypatch: pytest.MonkeyPatch, folder: str) -> None:
+    (leases / "file").write_text("")
+    monkeypatch.setenv("KCOURT_LEASE_DIR", str(leases / folder))
+    with (
+        pytest.raises(EnvironmentFault, match=rf"{folder}/kernelcourt-core-7\.lock: .* set KCOURT_LEASE_DIR to"),
+        timing_lease([7]),
+    ):
+        pass
+
+
 @pytest.fixture
 def holder(leases: Path) -> Iterator[subprocess.Popen[str]]:
     """Another process that times on cores 3 and 5."""

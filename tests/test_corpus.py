@@ -3,6 +3,7 @@
 import pytest
 
 from bench import abi
+from bench.judge.contract import tolerance_in_words
 from bench.judge.schemas import Language, Preset
 from bench.mutants import KINDS
 from bench.task import Family, Role, Task, load_task, read_tag, select, tasks_root
@@ -116,3 +117,11 @@ def test_the_corpus_uses_every_role_and_family() -> None:
 def test_many_kernels_have_an_honest_solution_in_fortran() -> None:
     written = [task.name for task in select("core") if any(p.suffix == ".f90" for p in task.controls("honest"))]
     assert len(written) >= 6 and set(written) >= WIDER
+
+
+def test_a_tolerance_says_what_its_magnitude_is() -> None:
+    csr, product = (tolerance_in_words(select(name)[0]) for name in ("spmv_csr", "sgemm"))
+    assert "4 * u * sqrt(1) * m: " in csr
+    assert "m is the root of the number of row i's entries e, times the sum of |values[e] * x[col_idx[e]]|" in csr
+    assert "4 * u * sqrt(k) * m: " in product
+    assert "m is the sum of the magnitudes that were added up" in product

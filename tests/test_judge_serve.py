@@ -75,6 +75,8 @@ def serve(folder: Path, *arguments: str | Path) -> "subprocess.CompletedProcess[
 
 
 UNABLE = {
+    "level": (["--port", "0"], {}, 1, "say --allow-sandbox limits"),
+    "level-in-file": ([], {"allow_sandbox": "full"}, 1, "say --allow-sandbox limits"),
     "bogus-level": (["--allow-sandbox", "strong", "--port", "0"], {}, 2, "'strong' is no sandbox level"),
     "bogus-level-in-file": ([], {"allow_sandbox": "strong"}, 2, "'strong' is no sandbox level"),
     "core": ([], {"allow_sandbox": "limits", "timing_cores": [4095], "clock_core": 0}, 1, "core 4095 of 0, 4095"),
@@ -86,8 +88,14 @@ UNABLE = {
 
 @pytest.mark.parametrize(("arguments", "settings", "exit_code", "says"), UNABLE.values(), ids=UNABLE)
 def test_a_judge_that_cannot_serve_ends_before_it_announces_itself(
-    tmp_path: Path, arguments: list[str], settings: dict[str, Any], exit_code: int, says: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    settings: dict[str, Any],
+    exit_code: int,
+    says: str,
 ) -> None:
+    monkeypatch.setenv("KCOURT_SANDBOX", "limits")
     file = ["--config", write_config(tmp_path, **settings)] if settings else []
     done = serve(tmp_path, *arguments, *file)
     assert (done.returncode, done.stdout) == (exit_code, "")

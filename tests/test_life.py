@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import pytest
 
+from bench.config import JudgeConfig
 from bench.errors import ConfigError, ExitCode
 from cluster.job.collect import collect
 from cluster.job.launchers import Role
@@ -190,6 +191,13 @@ def test_secrets_and_configs_are_the_owners_alone(done):
     for path in (layout.secret, layout.judge_config(0), layout.agent_config(0), layout.env_snapshot("x")):
         assert path.stat().st_mode & 0o077 == 0, path
     assert layout.secret.read_text() not in layout.agent_config(0).read_text()
+
+
+def test_judges_know_the_kernel_of_each_problem(done):
+    layout, _, _ = done
+    kernels = [json.loads(line)["kernel"] for line in layout.problems.read_text().splitlines()]
+    for rank in (0, 1):
+        assert [*JudgeConfig.read(layout.judge_config(rank)).problems] == kernels != []
 
 
 def test_agents_are_given_the_start_material_and_no_controls(done):

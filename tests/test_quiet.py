@@ -68,12 +68,19 @@ def test_warnings(seen: Seen, expected: list[str]) -> None:
 
 
 def fake_proc(folder: Path, runnable: int) -> Path:
-    """A /proc of five processes; three are running, two of them on core 1."""
-    rows = {7: ("cc1", "R", 1), 8: ("a) (b", "R", 1), 9: ("sleeper", "S", 1), 10: ("far", "R", 0), 11: ("me", "R", 1)}
-    for pid, (name, state, core) in rows.items():
+    """A /proc of six processes; two of them are strangers to process 11 on core 1."""
+    rows = {
+        7: ("cc1", "R", 0x400000, 1),
+        8: ("a) (b", "R", 0x400100, 1),
+        9: ("sleeper", "S", 0x400000, 1),
+        10: ("far", "R", 0x400000, 0),
+        11: ("me", "R", 0x400000, 1),
+        13: ("kworker/1:0", "R", 0x4208060, 1),
+    }
+    for pid, (name, state, flags, core) in rows.items():
         (folder / str(pid)).mkdir()
-        figures = " ".join(["0"] * 35)
-        (folder / str(pid) / "stat").write_text(f"{pid} ({name}) {state} {figures} {core} 0 0\n")
+        figures = " ".join(["0"] * 29)
+        (folder / str(pid) / "stat").write_text(f"{pid} ({name}) {state} 1 1 1 0 -1 {flags} {figures} {core} 0 0\n")
     (folder / "12").mkdir()  # ended while we looked
     (folder / "self").mkdir()
     (folder / "loadavg").write_text(f"0.5 0.4 0.3 {runnable}/200 4711\n")

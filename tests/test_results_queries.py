@@ -205,7 +205,7 @@ def test_db_merge_check_and_summary(tmp_path: Path, kcourt: Kcourt) -> None:
     (row,) = told["table"]
     assert (row["kernel"], row["outcome"], row["score"], row["interval"]) == ("axpy", "solved", 1.5, [1.4, 1.6])
     shown = kcourt("db", "summary", "results.db")
-    assert "1.400 to 1.600" in shown.out and "demo-gold-c" in shown.out
+    assert "1.40..1.60" in shown.out and "demo-gold-c" in shown.out
 
 
 @pytest.mark.parametrize(

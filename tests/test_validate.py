@@ -47,10 +47,12 @@ def test_each_fault_is_named(checked: Callable[..., Iterator[Check]]) -> None:
                 "controls/wrong_typo.c": "neither is this\n",
             },
             traffic="n",
-            mutants={"typo": "no reason", **dict.fromkeys(KINDS, "tried elsewhere")},
+            mutants={"typo": "no reason", **dict.fromkeys(set(KINDS) - {"one_untouched"}, "tried elsewhere")},
         )
     )
-    assert set(found) == {"honest_back.c", "honest_sum.c", "wrong_tail.c", "wrong_typo.c", "traffic", "manifest"}
+    controls = {"honest_back.c", "honest_sum.c", "wrong_tail.c", "wrong_typo.c"}
+    assert set(found) == {*controls, "traffic", "manifest", "one_untouched"}
+    assert found["one_untouched"].endswith("say under mutants.one_untouched why it does not apply")
     assert found["honest_back.c"].startswith("wrong: values")
     assert found["honest_sum.c"].startswith("build_failed: build")
     assert "must be rejected for its values, but: solved" in found["wrong_tail.c"]
@@ -111,11 +113,12 @@ def test_the_worst_verdict_counts() -> None:
 
 
 @pytest.mark.parametrize("task", select("all"), ids=lambda task: str(task.name))
-def test_every_kernel_has_mutants(task: Any) -> None:
+def test_every_kernel_has_mutants_or_says_why_not(task: Any) -> None:
     made = {mutant.kind: mutant.source for mutant in mutants(task)}
     assert tuple(made) == KINDS
     written = [source for source in made.values() if source is not None]
     assert len(set(written)) == len(written) >= 7
+    assert {kind for kind, source in made.items() if source is None} <= set(task.manifest.mutants)
 
 
 def test_the_command_validates_shipped_kernels(kcourt: Callable[..., Any], tmp_path: Path) -> None:

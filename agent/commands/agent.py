@@ -1,4 +1,7 @@
-"""Run the agents of one node of a job."""
+"""Run the agents of one node of a job.
+
+Example: kcourt agent run --config agents/agent-0.json
+"""
 
 import dataclasses
 import json
@@ -12,10 +15,7 @@ app = typer.Typer(help=__doc__, no_args_is_help=True)
 
 @app.callback()
 def _group() -> None:
-    """Run the agents of one node of a job.
-
-    Example: kcourt agent run --config agents/agent-0.json
-    """
+    """Keeps a group that has one command a group."""
 
 
 @app.command()

@@ -12,6 +12,7 @@ from agent.judges import Judges, Route
 from bench.errors import ConfigError, UsageError
 from bench.judge.client import ATTEMPTS, Envelope, JudgeRefused
 from bench.judge.schemas import Answer, Closed, GradeRequest, Language, Outcome, SubmissionMode
+from bench.wording import first_fault
 
 
 class ToolSettings(Closed):
@@ -46,8 +47,10 @@ class ToolSettings(Closed):
         """Raises ConfigError naming the file and its first fault."""
         try:
             return cls.model_validate_json(path.read_text(encoding="utf-8"))
-        except (OSError, ValidationError) as error:
-            raise ConfigError(f"{path}: no settings of tools there: {error}") from error
+        except OSError as error:
+            raise ConfigError(f"{path}: no settings of tools there ({error.strerror})") from error
+        except ValidationError as error:
+            raise ConfigError(f"{path}: no settings of tools there: {first_fault(error, cls.model_fields)}") from error
 
 
 def tool_names(mode: SubmissionMode) -> frozenset[str]:

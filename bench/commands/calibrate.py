@@ -80,7 +80,8 @@ def _show(found: "Calibration") -> None:
 
     console = Console(highlight=False, soft_wrap=True)
     rough = " (quick: rough)" if found.quick else ""
-    console.print(f"[bold]{found.host}[/bold]: {found.cpu_model}, {found.made_at}, {found.seconds:.0f} s{rough}")
+    how = f"{found.made_at}, sandbox {found.sandbox}, {found.seconds:.0f} s{rough}"
+    console.print(f"[bold]{found.host}[/bold]: {found.cpu_model}, {how}")
     for warning in found.quiet:
         console.print(f"  not quiet: {warning}", markup=False)
     empty = found.empty_call_ns

@@ -35,7 +35,8 @@ Headers = Mapping[str, str]
 class Caller:
     """Whose request it is; for the driver's token, the episode that it speaks for, if it names one.
 
-    `kernel` is the episode's, the only one that it may have graded. An open judge serves everyone as nobody: no label, a setup of its own.
+    `kernel` is the episode's, the only one that it may have graded. An open judge serves everyone as nobody: no
+    label, a setup of its own.
     """
 
     setup: SetupRecord

@@ -3,7 +3,7 @@
 import contextlib
 import os
 import platform
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Annotated
 
@@ -133,7 +133,7 @@ class Calibration(Closed):
     ladder_covered: Share
     ceilings: Ceilings
 
-    @property
+    @cached_property
     def brief(self) -> CalibrationBrief:
         """The short form that `/health` carries."""
         return CalibrationBrief(

@@ -15,6 +15,7 @@ OWN_LOAD = 2.5
 BUSY_SHARE = 0.25
 STOLEN_SHARE, STOLEN_TICKS = 0.01, 2
 NAMED = 5
+_KERNEL_THREAD = 0x200000
 
 
 @dataclass(frozen=True)
@@ -83,9 +84,18 @@ def strangers(cores: Collection[int], own: int, proc: Path = PROC) -> list[str]:
         if entry.name.isdigit() and int(entry.name) != own:
             # A process may end while we look at it.
             with contextlib.suppress(OSError):
-                if name := _running_on((proc / entry.name / "stat").read_text(), cores):
+                if name := _running_on(_read(f"{entry.path}/stat"), cores):
                     found.append(f"{name} ({entry.name})")
     return found
+
+
+def _read(path: str) -> str:
+    """Start of a file, by the shortest way: opening it as text costs five times as much, for each process."""
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        return os.read(fd, 1024).decode(errors="replace")
+    finally:
+        os.close(fd)
 
 
 def _runnable(loadavg: str) -> int:
@@ -93,10 +103,14 @@ def _runnable(loadavg: str) -> int:
 
 
 def _running_on(stat: str, cores: Collection[int]) -> str | None:
-    """Name of a process whose /proc/<pid>/stat says that it runs on one of these cores, else None."""
+    """Name of a process whose /proc/<pid>/stat says that it runs on one of these cores, else None.
+
+    The kernel's own threads do not count: every machine has them.
+    """
     head, _, tail = stat.rpartition(")")  # the name itself may hold blanks and brackets
     fields = tail.split()
-    return head.partition("(")[2] if fields[0] == "R" and int(fields[36]) in cores else None
+    state, flags, core = fields[0], int(fields[6]), int(fields[36])
+    return head.partition("(")[2] if state == "R" and core in cores and not flags & _KERNEL_THREAD else None
 
 
 def governors(cores: Sequence[int], root: Path = CPUS) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ static int64_t now_ns(void) {
 typedef long long words __attribute__((vector_size(VECTOR)));
 enum { LINES = 8, STREAMS = 4 };
 
-/* Read an area of a multiple of 2048 bytes, aligned to 64, in four streams side by side: one keeps too few lines in flight. */
+/* Read an area of a multiple of 2048 bytes, aligned to 64, in four streams: one keeps too few lines in flight. */
 int64_t kc_read(const char *area, int64_t bytes, int64_t passes) {
   int64_t start = now_ns(), part = bytes / STREAMS;
   for (int64_t pass = 0; pass < passes; pass++) {

@@ -10,8 +10,8 @@ from rich.text import Text
 
 from bench.results.queries import TableRow
 
-# A file or a pipe has no width of its own; this one cuts neither a path nor an address of ours.
-PIPE_COLUMNS = 200
+# A file or a pipe has no width of its own: there no line is cut, however long its names are.
+PIPE_COLUMNS = 10_000
 
 RESULT_WORDS = ("kernel", "setup", "slot", "preset", "outcome")
 RESULT_NUMBERS = ("speedup", "90 % interval", "faster", "grades", "seconds")

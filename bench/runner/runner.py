@@ -30,6 +30,8 @@ EMPTY_LIMIT_NS = 2_000_000_000
 EMPTY_CALLS = 40
 WAKE_CALLS = 2
 LOG_TAIL_BYTES = 4096
+# glibc catches signals 32 and 33 for itself once a thread is started.
+_THREADING_SIGNALS = 0b11 << 31
 _HOST = Path(__file__).with_name("host.py")
 
 
@@ -200,12 +202,12 @@ class Runner:
             return "signal handlers or masks; leave them as they are"
         return None
 
-    def _signal_masks(self) -> list[str]:
-        """Blocked, ignored and caught signals of the main thread, as the kernel lists them."""
+    def _signal_masks(self) -> list[int]:
+        """Blocked, ignored and caught signals of the main thread, as the kernel lists them (a bit each)."""
         wanted = ("SigBlk", "SigIgn", "SigCgt")
         with contextlib.suppress(OSError):
             lines = Path(f"/proc/{self.pid}/status").read_text(encoding="ascii", errors="replace").splitlines()
-            return [line for line in lines if line.startswith(wanted)]
+            return [int(line.split()[1], 16) & ~_THREADING_SIGNALS for line in lines if line.startswith(wanted)]
         return []
 
     def children(self) -> int:

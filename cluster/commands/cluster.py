@@ -1,4 +1,7 @@
-"""Look at how a job would use its nodes: roles, ports and ranks."""
+"""Look at how a job would use its nodes: roles, ports and ranks.
+
+Example: kcourt cluster plan experiments/.env.gold
+"""
 
 import json
 from dataclasses import asdict
@@ -12,10 +15,7 @@ app = typer.Typer(help=__doc__, no_args_is_help=True)
 
 @app.callback()
 def _group() -> None:
-    """Look at how a job would use its nodes: roles, ports and ranks.
-
-    Example: kcourt cluster plan experiments/.env.gold
-    """
+    """Keeps a group that has one command a group."""
 
 
 @app.command()

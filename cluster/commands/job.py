@@ -1,4 +1,7 @@
-"""Work on a job after it has ended: collect its results again."""
+"""Work on a job after it has ended: collect its results again.
+
+Example: kcourt job collect .scratch/runs/local-20260101T120000000Z
+"""
 
 import json
 from pathlib import Path
@@ -11,10 +14,7 @@ app = typer.Typer(help=__doc__, no_args_is_help=True)
 
 @app.callback()
 def _group() -> None:
-    """Work on a job after it has ended: collect its results again.
-
-    Example: kcourt job collect .scratch/runs/local-20260101T120000000Z
-    """
+    """Keeps a group that has one command a group."""
 
 
 @app.command("collect")

@@ -68,6 +68,8 @@ def read_problems(path: Path) -> list[Problem]:
         lines = path.read_text(encoding="utf-8").splitlines()
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read ({error.strerror}); render the setup again") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: is not UTF-8 text (byte {error.start}); render the setup again") from error
     return [_problem(path, number, line) for number, line in enumerate(lines, start=1) if line.strip()]
 
 

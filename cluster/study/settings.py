@@ -255,8 +255,10 @@ def read_env(path: Path) -> tuple[dict[str, str], dict[str, int]]:
     """
     try:
         stream = StringIO(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read as a UTF-8 env file ({error})") from error
+    except OSError as error:
+        raise ConfigError(f"{path}: this env file cannot be read ({error.strerror}); name an env file") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: is no env file: not UTF-8 text (byte {error.start}); save it as UTF-8") from error
     values: dict[str, str] = {}
     lines: dict[str, int] = {}
     for binding in parse_stream(stream):

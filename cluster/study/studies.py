@@ -8,9 +8,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Self
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from bench import yaml_lines
 from bench.abi import declaration
 from bench.errors import ConfigError
 from bench.judge.schemas import Language
@@ -80,9 +80,9 @@ def read_study(name: str, folder: Path | None = None) -> Study:
         hint = f"did you mean '{near[0]}'?" if near else f"known studies: {', '.join(known) or 'none'}"
         raise ConfigError(f"no study '{name}' in {folder}; {hint}")
     try:
-        study = Study.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{path}: not valid YAML: {error}") from error
+        study = Study.model_validate(yaml_lines.parse(path.read_text(encoding="utf-8")).value)
+    except yaml_lines.YamlFault as error:
+        raise ConfigError(f"{path}:{error.line}: {error}") from error
     except ValidationError as error:
         raise ConfigError(f"{path}: {first_fault(error, Study.model_fields)}") from error
     if study.study != name:
