@@ -24,7 +24,8 @@ from bench.task import Task
 from bench.version import commit, package_version
 from bench.worker import baseline_order
 
-AGAINST_ITSELF, LADDER_PROTOCOL = "mw4x5-aa", "mw4x5"
+AGAINST_ITSELF, LADDER_PROTOCOL, PYTHON_PROTOCOL = "mw4x5-aa", "mw4x5", "mw2x5"
+PYTHON_GRADES = 5
 
 # Told before each grade: what is measured, which number it has, of how many.
 Progress = Callable[[str, int, int], None]
@@ -74,6 +75,7 @@ def calibrate(court: Court, wanted: Plan, progress: Progress) -> Calibration:
     process.adopt_orphans()
     first = machine_ceilings(court)
     own = [*against_itself(court, wanted, progress)]
+    python = [*python_grades(court, progress)]
     rungs = [climb(court, wanted, step, progress) for step in ladder.STEPS]
     covered, of = sum(found.covered for found in rungs), sum(found.raw.of for found in rungs)
     return Calibration(
@@ -89,6 +91,7 @@ def calibrate(court: Court, wanted: Plan, progress: Progress) -> Calibration:
         seconds=round(time.monotonic() - begun, 1),
         quiet=tuple(lookout.warnings()),
         empty_call_ns=summaries.spread([*empty_calls(report for _, report in own)]),
+        empty_python_call_ns=summaries.spread([report.provenance["clock"]["empty_candidate_ns"] for report in python]),
         against_itself=summaries.against_itself(AGAINST_ITSELF, own),
         ladder=tuple(rungs),
         ladder_covered=summaries.share(covered, of),
@@ -120,21 +123,34 @@ def climb(court: Court, wanted: Plan, step: ladder.Step, progress: Progress) -> 
         task = ladder.write(folder, step)
         for number in range(wanted.rung_grades):
             progress(f"ladder {step.truth:.2f}", number, wanted.rung_grades)
-            reports.append(solved(ladder_order(wanted.ladder_preset), court, task))
+            order = ladder_order(
+                wanted.ladder_preset, Language.C, ladder.source(ladder.CANDIDATE_UNITS), LADDER_PROTOCOL
+            )
+            reports.append(solved(order, court, task))
     raws = [report.raw_ratio for report in reports if report.raw_ratio is not None]
     return summaries.rung(step.truth, raws, [report.interval for report in reports if report.interval is not None])
 
 
-def ladder_order(preset: Preset) -> GradeOrder:
-    """An order for the candidate of every rung."""
+def python_grades(court: Court, progress: Progress) -> Iterator[GradeReport]:
+    """Grades of a small kernel in Python, for the empty call of its runner."""
+    with scratch_folder() as folder:
+        task = ladder.write(folder, ladder.STEPS[0])
+        for number in range(PYTHON_GRADES):
+            progress("Python's empty call", number, PYTHON_GRADES)
+            order = ladder_order(Preset.S, Language.PYTHON, ladder.PYTHON_SOURCE, PYTHON_PROTOCOL)
+            yield solved(order, court, task)
+
+
+def ladder_order(preset: Preset, language: Language, source: str, protocol: str) -> GradeOrder:
+    """An order that grades a source for a ladder kernel."""
     return GradeOrder(
         grade_id=str(uuid.uuid4()),
         kind=Kind.CALIBRATION,
         kernel=ladder.NAME,
-        language=Language.C,
-        source=ladder.source(ladder.CANDIDATE_UNITS),
+        language=language,
+        source=source,
         preset=preset,
-        protocol=LADDER_PROTOCOL,
+        protocol=protocol,
         seed=seeds.new_root().hex(),
     )
 

@@ -51,6 +51,7 @@ def calibration(**changes: Any) -> Calibration:
         "seconds": 600,
         "quiet": ("load 9.0 on 2 cores; quiet is at most 2.5",),
         "empty_call_ns": Spread(median=240, low=230, high=260, of=200),
+        "empty_python_call_ns": Spread(median=900, low=880, high=950, of=5),
         "against_itself": own,
         "ladder": (Rung(truth=1.05, raw=spread, worst_error=0.02, covered=90),),
         "ladder_covered": share,

@@ -15,7 +15,7 @@ from kernels import court
 from bench import calibrate
 from bench.calibrate import Plan, climb, plan
 from bench.errors import EnvironmentFault, JudgeFault, UsageError
-from bench.judge.schemas import Outcome, Preset
+from bench.judge.schemas import Language, Outcome, Preset
 from bench.measure import calibration as kept
 from bench.measure import ceilings, ladder, summaries
 from bench.measure.calibration import Calibration
@@ -166,7 +166,7 @@ def test_a_ratio_of_four_is_found() -> None:
 
 def test_a_calibration_stops_at_a_kernel_of_its_own_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     task = ladder.write(tmp_path, ladder.STEPS[0])
-    order = calibrate.ladder_order(Preset.S).model_copy(update={"source": "void ladder("})
+    order = calibrate.ladder_order(Preset.S, Language.C, "void ladder(", "mw2x5")
     with pytest.raises(JudgeFault, match="the judge's own ladder is build_failed"):
         calibrate.solved(order, court(), task)
 
@@ -314,6 +314,7 @@ def test_show_prints_the_last_result(kcourt: Kcourt, home: Path) -> None:
     for text in (
         "not quiet: load 9.0 on 2 cores",
         "empty call: 240 ns (230 to 260 over 200 runners)",
+        "empty call in Python: 900 ns (880 to 950 over 5 runners)",
         "A/A (mw4x5-aa): 15.0% (12.0% to 19.0%; 60 of 400) of inputs credited, not significantly above the 15.1%",
         "a kernel 1.040 times faster is shown as faster in nine grades of ten",
         "1.05: found 1.000, worst error 2.0%, 90 of 100 intervals hold it",
@@ -352,6 +353,7 @@ def test_a_quick_calibration_from_end_to_end(kcourt: Kcourt, home: Path) -> None
         (kernel, preset) for kernel in ("axpy", "sgemm") for preset in ("S", "M")
     }
     assert found.empty_call_ns.of == 8 and 0 < found.empty_call_ns.median < 100_000
+    assert found.empty_python_call_ns.of == 5 and found.empty_python_call_ns.median > 0
     assert own.resolves > 1 and own.order_effect.median == pytest.approx(1, rel=0.2)
     assert [rung.truth for rung in found.ladder] == [1.05, 1.1, 1.25, 2, 4]
     assert kept.last() == found

@@ -31,9 +31,8 @@ def test_the_fastest_baseline_is_the_denominator(two):
     assert found.denominator == found.provenance["denominator"]["name"] == "plain.c"
     times = found.provenance["race_ns"]
     assert times.keys() == {"baseline.c", "plain.c"}
-    assert times["baseline.c"] > 10 * times["plain.c"] > 0
+    assert times["baseline.c"] > times["plain.c"] > 0
     assert {source.role for source in found.sources} >= {"baseline:baseline.c", "baseline:plain.c"}
-    assert found.raw_ratio < 5
 
 
 def test_a_baseline_against_itself_does_not_race(two):

@@ -104,8 +104,8 @@ HEADERS = (
 
 
 @pytest.mark.parametrize("what", POLICY)
-def test_a_kernel_that_leaves_computing_breaks_policy(level: Level, what: str) -> None:
-    report = graded(axpy_c(f"{LOOP} {POLICY[what]}", HEADERS), level=level)
+def test_a_kernel_that_leaves_computing_breaks_policy(what: str) -> None:
+    report = graded(axpy_c(f"{LOOP} {POLICY[what]}", HEADERS))
     assert (report.outcome, report.property) == (Outcome.POLICY, "system_call"), report.detail
 
 
@@ -117,8 +117,8 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_a_kernel_opens_no_file_and_is_otherwise_honest(level: Level, what: str) -> None:
-    report = graded(axpy_c(f"{LOOP} {REFUSED[what]}"), level=level)
+def test_a_kernel_opens_no_file_and_is_otherwise_honest(what: str) -> None:
+    report = graded(axpy_c(f"{LOOP} {REFUSED[what]}"))
     assert report.outcome is Outcome.SOLVED, report.detail
 
 

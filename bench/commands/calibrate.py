@@ -84,8 +84,9 @@ def _show(found: "Calibration") -> None:
     console.print(f"[bold]{found.host}[/bold]: {found.cpu_model}, {how}")
     for warning in found.quiet:
         console.print(f"  not quiet: {warning}", markup=False)
-    empty = found.empty_call_ns
-    console.print(f"empty call: {empty.median:.0f} ns ({empty.low:.0f} to {empty.high:.0f} over {empty.of} runners)")
+    for what, empty in {"empty call": found.empty_call_ns, "empty call in Python": found.empty_python_call_ns}.items():
+        over = f"{empty.low:.0f} to {empty.high:.0f} over {empty.of} runners"
+        console.print(f"{what}: {empty.median:.0f} ns ({over})")
     _show_against_itself(console, found)
     _show_ladder(console, found)
     _show_ceilings(console, found)

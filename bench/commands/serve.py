@@ -7,11 +7,13 @@ from typing import Annotated
 
 import typer
 
+from bench.cache import default_cache
 from bench.config import JudgeConfig
 from bench.court import open_court
 from bench.errors import UsageError
 from bench.judge.router import run_router
 from bench.judge.schemas import Preset
+from bench.places import anchored
 
 app = typer.Typer(help=__doc__)
 
@@ -63,13 +65,13 @@ def _refuse_beside_config(context: typer.Context) -> None:
 def write_open_config(port: int, preset: Preset, allow_sandbox: str) -> Path:
     """Write the configuration of an open judge into a folder of its port; the file's path."""
     router_port, judge_port = (port, port + 1) if port else free_ports(2)
-    folder = (SCRATCH / f"judge-{router_port}").resolve()
+    folder = anchored(SCRATCH / f"judge-{router_port}").resolve()
     config = JudgeConfig(
         router_port=router_port,
         judge_port=judge_port,
         shard=folder / "shard.db",
         log_dir=folder / "logs",
-        cache_dir=folder / "cache",
+        cache_dir=default_cache().absolute(),
         shared_dir=Path.cwd(),
         preset=preset,
         allow_sandbox=allow_sandbox,

@@ -114,7 +114,7 @@ class Ceilings(Closed):
 
 
 class Calibration(Closed):
-    """One run of `kcourt calibrate`. `empty_call_ns` is over the runners of all A/A grades; times are UTC."""
+    """One run of `kcourt calibrate`. Times are UTC; empty calls are over the runners of several grades."""
 
     made_at: str
     host: str
@@ -128,6 +128,7 @@ class Calibration(Closed):
     seconds: float
     quiet: tuple[str, ...]
     empty_call_ns: Spread
+    empty_python_call_ns: Spread
     against_itself: AgainstItself
     ladder: tuple[Rung, ...]
     ladder_covered: Share

@@ -27,7 +27,7 @@ sizes:
 edge: {n: [1, 3, 33]}
 traffic: 8 * n
 flops: 2 * n
-languages: [c]
+languages: [c, python]
 """
 _REFERENCE = "def ladder(x, out, n):\n    out[...] = x * 0.5 + 0.25\n"
 _SOURCE = """\
@@ -51,6 +51,10 @@ void ladder(const real *restrict x, real *restrict out, int64_t n)
     }
 }
 """
+
+
+# For the empty call of a Python runner, which is another than that of a native one.
+PYTHON_SOURCE = "def ladder(x, out, n):\n    out[...] = x * 0.5 + 0.25\n"
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ def judge_config(layout: RunLayout, wave: Wave, plan: Plan, slot: JudgeSlot) -> 
         peer_shards={peer.rank: layout.shard(peer.rank) for peer in plan.judges if peer is not slot},
         log_dir=layout.judge,
         shared_dir=layout.shared,
-        cache_dir=anchored(settings.cache_dir or default_cache()),
+        cache_dir=anchored(settings.cache_dir) if settings.cache_dir else default_cache().absolute(),
         secret_file=layout.secret,
         setups=wave.records,
         problems=tuple(problem.kernel for problem in wave.problems),
