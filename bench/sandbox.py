@@ -196,7 +196,13 @@ def _reached() -> tuple[Level, str]:
 def scratch_folder() -> Iterator[Path]:
     """A private folder for one grade, gone afterwards."""
     base = os.environ.get("KCOURT_TMPDIR")
-    with tempfile.TemporaryDirectory(prefix="kcourt-", dir=base) as folder:
+    try:
+        made = tempfile.TemporaryDirectory(prefix="kcourt-", dir=base)
+    except OSError as error:
+        raise EnvironmentFault(
+            f"{base or tempfile.gettempdir()}: no scratch folder there ({error.strerror}); set KCOURT_TMPDIR to another"
+        ) from error
+    with made as folder:
         yield Path(folder)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.errors import EnvironmentFault
 from bench.native import helper
 from bench.reference import bytes_of
 from bench.task import Sizes, Task
@@ -35,8 +36,13 @@ class Buffer:
         self.size = -(-(capacity + 2 * CANARY_BYTES) // mmap.PAGESIZE) * mmap.PAGESIZE
         self.writable = writable
         self.fd = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-        os.ftruncate(self.fd, self.size)
-        self._map = mmap.mmap(self.fd, self.size)
+        try:
+            os.ftruncate(self.fd, self.size)
+            self._map = mmap.mmap(self.fd, self.size)
+        except (OSError, OverflowError, ValueError) as error:
+            os.close(self.fd)
+            message = f"no memory for the array '{name}' of {self.size} bytes ({error}); lower the preset's sizes"
+            raise EnvironmentFault(message) from error
         self.bytes: NDArray[np.uint8] = np.frombuffer(self._map, np.uint8)
         # FUTURE_WRITE comes after our own mapping: from here on nobody can map an input writable.
         seals = _SEAL | _SHRINK | _GROW | (0 if writable else _FUTURE_WRITE)

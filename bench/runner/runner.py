@@ -161,7 +161,10 @@ class Runner:
 
     def _checked(self, timing: Timing, stage: str, limit_ns: int = EMPTY_LIMIT_NS) -> Timing:
         if timing.elapsed_ns == CALL_TIMEOUT:
-            detail = {"message": f"one call took more than {limit_ns / 1e9:.1f} s", "stage": stage}
+            detail = {
+                "message": f"one call took more than {limit_ns / 1e9:.1f} s; end every loop, or do less work in a call",
+                "stage": stage,
+            }
             raise Rejected(Outcome.TIMEOUT, "time", detail, self._tail())
         if timing.elapsed_ns == CALL_DIED:
             self._process.wait()
