@@ -132,7 +132,8 @@ class Session:
         """Raises Rejected when a canary is broken (`tampered`) or an output is out of bounds (`wrong`)."""
         case = prepared.case
         if name := self.arena.broken_canary(prepared.views, prepared.offsets, prepared.canary):
-            message = f"it wrote outside the array '{name}' at {sizes_text(case.sizes)}; stay within the shapes of the contract"
+            where = f"the array '{name}' at {sizes_text(case.sizes)}"
+            message = f"it wrote outside {where}; stay within the shapes of the contract"
             raise Rejected(Outcome.TAMPERED, "memory", {"message": message, "output": name})
         got = {name: prepared.views[name] for name in self.task.outputs}
         if found := first_mismatch(self.task, case.sizes, got, prepared.oracle):
