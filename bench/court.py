@@ -27,19 +27,13 @@ class Court:
 
     @contextlib.contextmanager
     def timing(self, watch: Stopwatch) -> Iterator[None]:
-        """The timing cores are ours alone, and this thread (the clock) sits on its own.
-
-        Clock and runners get the highest priority that this user may take, so that whatever else the machine does
-        waits for them; the priority that was reached is on every row.
-        """
+        """The timing cores are ours alone, and this thread (the clock) sits on its own."""
         before = os.sched_getaffinity(0)
         with self._leased(watch) if self.cores.spare else contextlib.nullcontext():
             os.sched_setaffinity(0, {self.cores.clock})
-            _prioritise(_HIGHEST)
             try:
                 yield
             finally:
-                _prioritise(0)
                 os.sched_setaffinity(0, before)
 
     @contextlib.contextmanager
@@ -48,15 +42,6 @@ class Court:
             with watch.stage("wait"):
                 stack.enter_context(timing_lease(self.cores.leased))
             yield
-
-
-_HIGHEST = -20
-
-
-def _prioritise(nice: int) -> None:
-    """Set this process's nice value where the user may; runners inherit it."""
-    with contextlib.suppress(PermissionError):
-        os.setpriority(os.PRIO_PROCESS, 0, nice)
 
 
 def open_court(

@@ -1,7 +1,6 @@
 """A grade, from source to verdict: build → verify → time → hold out → gates → credit. The page to read first."""
 
 import contextlib
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -118,7 +117,7 @@ def bench(work: Work, candidate: Artifact) -> Iterator[tuple[Session, Runner]]:
         contextlib.closing(Arena(task, plan)) as arena,
         start(work, candidate, arena) as runner,
     ):
-        work.provenance["nice"] = os.getpriority(os.PRIO_PROCESS, runner.pid)
+        work.provenance["scheduling"] = "real-time" if runner.urgent else "fair"
         yield Session(task, seed, arena, work.watch), runner
 
 

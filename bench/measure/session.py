@@ -21,10 +21,6 @@ from bench.task import Argument, Family, Role, Sizes, Task
 from bench.tolerance import Oracle, first_mismatch
 from bench.verdict import Rejected
 
-# A core that has been idle answers slowly at first: the first side of a pair, which waits for the oracle, was 3 to 5 %
-# slower than the second without this (docs/decisions/0006-order-within-a-pair.md).
-WARM_NS = 200_000
-
 OracleOf = Callable[[Task, Inputs, Sizes], Oracle]
 
 
@@ -123,7 +119,7 @@ class Session:
                 for view in prepared.views.values():
                     flush_caches(view)
         with self.watch.stage("call"):
-            timing = runner.call(prepared.slots, limit_ns, case.stage, self.watch, WARM_NS if timed else 0)
+            timing = runner.call(prepared.slots, limit_ns, case.stage, self.watch, warm=timed)
         with self.watch.stage("compare"):
             self.check(prepared)
         return timing

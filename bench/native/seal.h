@@ -43,6 +43,7 @@
   ALLOW(munmap), ALLOW(mremap), ALLOW(madvise), ALLOW(brk), ALLOW(membarrier),                                       \
   MASK_SET(clone, 0, CLONE_THREAD, KILL), REFUSE(clone3, ENOSYS), ALLOW(set_robust_list), ALLOW(rseq),               \
   ALLOW(futex), ALLOW(sched_yield), ALLOW(sched_getaffinity), REFUSE(sched_setaffinity, EPERM), ALLOW(getcpu),       \
+  REFUSE(mbind, EPERM), REFUSE(get_mempolicy, EPERM), REFUSE(set_mempolicy, EPERM),                                  \
   ALLOW(nanosleep), ALLOW(clock_nanosleep), ALLOW(clock_gettime), ALLOW(clock_getres), ALLOW(gettimeofday),          \
   ALLOW(getpid), ALLOW(gettid), ALLOW(getuid), ALLOW(geteuid), ALLOW(getgid), ALLOW(getegid), ALLOW(uname),          \
   ALLOW(sysinfo), ALLOW(getrusage), ALLOW(getrandom), MASK_CLEAR(prlimit64, 2, 0xffffffff, REFUSED(EPERM)),          \

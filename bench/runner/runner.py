@@ -18,6 +18,7 @@ from bench.build.toolchain import Artifact
 from bench.errors import JudgeFault
 from bench.judge.schemas import Language, Outcome
 from bench.measure.stopwatch import Stopwatch
+from bench.measure.urgency import make_urgent, urgent
 from bench.native import helper
 from bench.native.helper import CALL_DIED, CALL_TIMEOUT, Control, Timing
 from bench.runner.buffers import Arena
@@ -29,6 +30,10 @@ START_LIMIT_S = 20.0
 EMPTY_LIMIT_NS = 2_000_000_000
 EMPTY_CALLS = 40
 WAKE_CALLS = 2
+# A core that has been idle answers slowly at first, for about as long as a call takes: without empty calls before it,
+# the first side of a pair, which waits for the oracle, was up to 10 % slower than the second
+# (docs/decisions/0006-order-within-a-pair.md).
+WARM_LEAST_NS, WARM_MOST_NS = 200_000, 2_000_000
 # A call whose thread waited for its core for longer than this was disturbed: its time is not the kernel's.
 DISTURBED_SHARE, DISTURBED_NS = 0.01, 5_000
 LOG_TAIL_BYTES = 4096
@@ -57,6 +62,8 @@ class Runner:
         self._arguments = tuple(arena.task.arguments)
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`; no folder: a submission could remove it
         self.pid = 0
+        self.urgent = False
+        self._last_ns = 0
         self.empty_ns = 0
         self.own_ns = 0
         program, visible = _program(artifact)
@@ -91,6 +98,7 @@ class Runner:
             self._process.wait()
             raise self._died("load")
         self.pause()
+        self.urgent = make_urgent(self.pid)
 
     def _not_loaded(self) -> Exception:
         said = bytes(self._control.message).decode(errors="replace")
@@ -127,24 +135,28 @@ class Runner:
 
     def _calibrate(self) -> int:
         """Median ns of an empty call in this session: what the bracket itself costs on this runner."""
-        self.resume()
-        calls = [self._checked(self._call((), True, EMPTY_LIMIT_NS), "wake") for _ in range(EMPTY_CALLS)]
+        with urgent():
+            self.resume()
+            calls = [self._checked(self._call((), True, EMPTY_LIMIT_NS), "wake") for _ in range(EMPTY_CALLS)]
         self.pause()
         return round(statistics.median(timing.elapsed_ns for timing in calls))
 
-    def call(self, slots: Sequence[int], limit_ns: int, stage: str, watch: Stopwatch, warm_ns: int = 0) -> Timing:
+    def call(self, slots: Sequence[int], limit_ns: int, stage: str, watch: Stopwatch, warm: bool = False) -> Timing:
         """One call of the kernel, the process stopped before and after; elapsed has the empty call taken off.
+
+        A `warm` call finds its core awake: empty calls come before it, for as long as the last call took.
 
         Raises:
             Rejected: outcome `timeout`, `crashed` or `resource`.
         """
-        self.resume(warm_ns)
-        waited_ns = self._waited_ns()
-        with watch.stage("kernel"):
-            timing = self._checked(self._call(slots, False, limit_ns), stage, limit_ns)
-        waited_ns = self._waited_ns() - waited_ns
+        with urgent():
+            self.resume(min(max(self._last_ns, WARM_LEAST_NS), WARM_MOST_NS) if warm else 0)
+            waited_ns = self._waited_ns()
+            with watch.stage("kernel"):
+                timing = self._checked(self._call(slots, False, limit_ns), stage, limit_ns)
+            waited_ns = self._waited_ns() - waited_ns
         self.pause()
-        self.own_ns = self._control.own_ns
+        self.own_ns, self._last_ns = self._control.own_ns, timing.elapsed_ns
         disturbed = timing.disturbed + int(waited_ns > max(timing.elapsed_ns * DISTURBED_SHARE, DISTURBED_NS))
         return Timing(max(timing.elapsed_ns - self.empty_ns, 1), disturbed)
 

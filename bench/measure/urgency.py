@@ -1,0 +1,30 @@
+"""Real-time scheduling of the clock and of what it times, where this user may take it."""
+
+# A fair scheduler lets a task that has waited run for a slice of milliseconds, whatever the nice values: on a core
+# that is not quiet, calls of 2 ms were seen to take 6. A real-time task waits for no fair one.
+
+import contextlib
+import os
+from collections.abc import Iterator
+
+_LOWEST = os.sched_param(1)
+
+
+def make_urgent(pid: int) -> bool:
+    """Let a process (0: this thread) run before every ordinary one; False where this user may not."""
+    try:
+        os.sched_setscheduler(pid, os.SCHED_FIFO, _LOWEST)
+    except OSError:
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def urgent() -> Iterator[None]:
+    """This thread is real-time inside, for as short as a call takes: what else its core has to do waits meanwhile."""
+    raised = make_urgent(0)
+    try:
+        yield
+    finally:
+        if raised:
+            os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
