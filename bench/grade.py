@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,16 @@ class Work:
     @property
     def seed(self) -> bytes:
         return bytes.fromhex(self.order.seed)
+
+    @cached_property
+    def correctness(self) -> list[Case]:
+        """Edge and fuzzed inputs of this grade."""
+        return correctness_cases(self.task, self.seed)
+
+    @cached_property
+    def held_out(self) -> list[Case]:
+        """Inputs that no other call uses."""
+        return held_out_cases(self.task, self.seed)
 
     @property
     def protocol(self) -> Protocol:
@@ -109,7 +120,7 @@ def build(work: Work) -> Artifact:
 def bench(work: Work, candidate: Artifact) -> Iterator[tuple[Session, Runner]]:
     """The candidate's process on the judge's buffers, with the timing cores held; all of it gone afterwards."""
     task, seed = work.task, work.seed
-    plan = [case.sizes for case in (*correctness_cases(task, seed), *held_out_cases(task, seed))]
+    plan = [case.sizes for case in (*work.correctness, *work.held_out)]
     plan += [timed_sizes(task, seed, work.order.preset, index) for index in range(work.protocol.inputs)]
     with (
         work.court.timing(work.watch),
@@ -160,7 +171,7 @@ def verify(work: Work, session: Session, runner: Runner) -> None:
     """Edge and fuzzed inputs against the NumPy reference, two of them flush against a guard page."""
     placements = {0: Placement.TAIL, 1: Placement.HEAD}
     limits = TimeLimits()
-    for number, case in enumerate(correctness_cases(work.task, work.seed)):
+    for number, case in enumerate(work.correctness):
         prepared = session.prepare(case, numpy_oracle, placements.get(number, Placement.MIDDLE))
         limits.saw_candidate(session.call(runner, prepared, limits.now_ns).elapsed_ns)
 
@@ -206,7 +217,7 @@ def hold_out(work: Work, session: Session, runner: Runner) -> None:
     if work.protocol.role is ProtocolRole.PREVIEW:
         return
     limits = TimeLimits()
-    for case in held_out_cases(work.task, work.seed):
+    for case in work.held_out:
         prepared = session.prepare(case, numpy_oracle)
         limits.saw_candidate(session.call(runner, prepared, limits.now_ns).elapsed_ns)
 

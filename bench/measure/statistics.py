@@ -116,8 +116,8 @@ def hodges_lehmann(
     the median of the Walsh averages of the paired log ratios (Hodges and Lehmann 1963); over inputs it is their
     mean, as for S. The interval inverts the signed-rank test stratified by input, on the residuals of each input's
     own centre, widened by (n + 1) / (n - 1) for the centre that each input spends and for outliers: it then covers
-    about 95 % under Gaussian noise and 88 % under one-sided outliers (tests/test_statistics.py). It describes the raw ratio, not
-    the protocol's r, whose uncredited inputs count as 1.
+    about 95 % under Gaussian noise and 88 % under one-sided outliers (tests/test_statistics.py). It describes the raw
+    ratio, not the protocol's r, whose uncredited inputs count as 1.
     """
     logs = [
         [math.log(d / c) for c, d in zip(cs, ds, strict=True)] for cs, ds in zip(candidate, denominator, strict=True)

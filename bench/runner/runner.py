@@ -121,8 +121,10 @@ class Runner:
 
     def _stopped(self) -> bool:
         """Whether every thread is stopped or the process is gone. It may be no child of ours: waitid cannot tell."""
-        states = [_state(task) for task in Path(f"/proc/{self.pid}/task").glob("*")]
-        return all(state in "TtZX" for state in states)
+        with contextlib.suppress(FileNotFoundError):
+            threads = os.listdir(f"/proc/{self.pid}/task")  # noqa: PTH208 - see `_proc`
+            return all(_state(self.pid, thread) in "TtZX" for thread in threads)
+        return True
 
     def resume(self, warm_ns: int = 0) -> None:
         """Wake the process; two empty calls, and more for `warm_ns`, take the wake-up itself out of what follows."""
@@ -162,9 +164,8 @@ class Runner:
 
     def _waited_ns(self) -> int:
         """How long the runner's thread has stood ready without a core, in all its life, as the kernel counts it."""
-        with contextlib.suppress(OSError, IndexError, ValueError):
-            return int(Path(f"/proc/{self.pid}/task/{self.pid}/schedstat").read_text(encoding="ascii").split()[1])
-        return 0
+        figures = _proc(f"{self.pid}/task/{self.pid}/schedstat").split()
+        return int(figures[1]) if len(figures) == 3 else 0
 
     def _call(self, slots: Sequence[int], empty: bool, limit_ns: int) -> Timing:
         self._generation += 1
@@ -270,12 +271,24 @@ def _program(artifact: Artifact) -> tuple[list[str], list[Path]]:
     return [sys.executable, "-I", str(_HOST)], [*sorted(roots), _HOST, helper.python_waiter()]
 
 
-def _state(task: Path) -> str:
+def _state(pid: int, thread: str) -> str:
     """One letter: what the kernel says a thread is doing; Z when it is gone."""
+    return (_proc(f"{pid}/task/{thread}/stat").rpartition(b")")[2].split() or [b"Z"])[0].decode()
+
+
+def _proc(name: str) -> bytes:
+    """Content of a file of /proc, empty when its process is gone. Read after every call: pathlib would cost as much
+    as the call itself."""
     try:
-        return (task / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[0]
-    except (OSError, IndexError):
-        return "Z"
+        fd = os.open(f"/proc/{name}", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    try:
+        return os.read(fd, 4096)
+    except OSError:
+        return b""
+    finally:
+        os.close(fd)
 
 
 def _signal_name(number: int) -> str:
