@@ -83,9 +83,13 @@ def _fortran_shape(argument: Argument) -> str:
     return ", ".join(formula.replace("//", "/") for formula in reversed(formulas))
 
 
-def c_shim(task: Task) -> str:
-    """C source of `kc_invoke`, which calls an entry point from buffer bases and the control page's slots."""
-    types = ", ".join(kind for _, kind in _typed(task))
+def c_shim(task: Task, workspace: bool = False) -> str:
+    """C source of `kc_invoke`, which calls an entry point from buffer bases and the control page's slots.
+
+    A submission that asked for a workspace gets it behind its other arguments: `void *workspace, int64_t
+    workspace_bytes`.
+    """
+    kinds = [kind for _, kind in _typed(task)]
     lines, passed = [], []
     for index, (name, kind) in enumerate(_typed(task)):
         if task.arguments[name].is_array:
@@ -95,6 +99,11 @@ def c_shim(task: Task) -> str:
         else:
             lines.append(f"  {kind} a{index};\n  memcpy(&a{index}, &slot[{index}], sizeof a{index});")
             passed.append(f"a{index}")
+    if workspace:
+        last = len(kinds)
+        kinds += ["void *", "int64_t"]
+        passed += [f"base[{last}] + slot[{last}]", f"slot[{last + 1}]"]
+    types = ", ".join(kinds)
     body = "\n".join([*lines, f"  ((void (*)({types}))kernel)({', '.join(passed)});"])
     return (
         "#include <stdint.h>\n#include <string.h>\n"
@@ -102,10 +111,11 @@ def c_shim(task: Task) -> str:
     )
 
 
-def python_shim(task: Task) -> str:
+def python_shim(task: Task, workspace: bool = False) -> str:
     """Python source of `arguments(base, slot)`: the arrays and scalars of one call, built from its slots.
 
-    Shapes are the manifest's own expressions, which the allow-list has admitted.
+    Shapes are the manifest's own expressions, which the allow-list has admitted. A workspace is one more array, of
+    bytes, behind the other arguments.
     """
     index = {name: number for number, name in enumerate(task.arguments)}
     lines = ["import struct", "from math import ceil, log2", "import numpy", "", "def arguments(base, slot):"]
@@ -121,7 +131,12 @@ def python_shim(task: Task) -> str:
                 lines.append(f"    {name}.flags.writeable = False")
         elif argument.role is Role.SCALAR:
             lines.append(f"    {name} = {_scalar_from_slot(argument, index[name])}")
-    lines.append(f"    return {', '.join(task.arguments)},")
+    passed = list(task.arguments)
+    if workspace:
+        last = len(passed)
+        lines.append(f"    workspace = numpy.ndarray((slot({last + 1}),), 'uint8', base[{last}], slot({last}))")
+        passed.append("workspace")
+    lines.append(f"    return {', '.join(passed)},")
     return "\n".join(lines) + "\n"
 
 

@@ -125,8 +125,8 @@ def bench(work: Work, candidate: Artifact) -> Iterator[tuple[Session, Runner]]:
     with (
         work.court.timing(work.watch),
         lookout(work),
-        contextlib.closing(Arena(task, plan)) as arena,
-        start(work, candidate, arena) as runner,
+        contextlib.closing(Arena(task, plan, work.order.workspace_bytes)) as arena,
+        start(work, candidate, arena, workspace=work.order.workspace_bytes > 0) as runner,
     ):
         work.provenance["scheduling"] = "real-time" if runner.urgent else "fair"
         yield Session(task, seed, arena, work.watch), runner
@@ -134,7 +134,10 @@ def bench(work: Work, candidate: Artifact) -> Iterator[tuple[Session, Runner]]:
 
 @contextlib.contextmanager
 def lookout(work: Work) -> Iterator[None]:
-    """Notes whether the machine was quiet meanwhile, whatever comes of the grade."""
+    """Notes whether the machine was quiet meanwhile, whatever comes of the grade; a preview does without."""
+    if work.protocol.role is ProtocolRole.PREVIEW:
+        yield
+        return
     seen = Lookout(work.court.cores)
     try:
         yield
@@ -142,11 +145,11 @@ def lookout(work: Work) -> Iterator[None]:
         work.provenance["quiet"] = seen.warnings()
 
 
-def start(work: Work, artifact: Artifact, arena: Arena) -> Runner:
+def start(work: Work, artifact: Artifact, arena: Arena, workspace: bool = False) -> Runner:
     """One side's process, with its empty call calibrated."""
     court = work.court
     with work.watch.stage("build"):
-        shim = builder.call_shim(court.sandbox, work.task, artifact.language)
+        shim = builder.call_shim(court.sandbox, work.task, artifact.language, workspace)
     with work.watch.stage("start"):
         return Runner(court.sandbox, work.folder, artifact, shim, work.task.name, arena, court.cores.timing)
 

@@ -28,13 +28,6 @@ class Ran:
         return json.loads(self.out)
 
 
-@pytest.fixture(scope="session", autouse=True)
-def lease_of_this_worker(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Tests that run in parallel judge no times, so their grades need not wait for each other's cores."""
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        os.environ["KCOURT_LEASE_DIR"] = str(tmp_path_factory.mktemp("lease"))
-
-
 @pytest.fixture(scope="session")
 def repository() -> Path:
     """The checkout's root folder."""

@@ -65,13 +65,13 @@ def twin(sandbox: Sandbox, baseline: Path) -> Artifact:
     return _trusted(sandbox, baseline, ("-Dreal=double", "-DKC_ORACLE"))
 
 
-def call_shim(sandbox: Sandbox, task: Task, language: Language) -> Path:
+def call_shim(sandbox: Sandbox, task: Task, language: Language, workspace: bool = False) -> Path:
     """The file through which a runner calls an entry point of this signature, cached by content."""
     folder = default_cache() / "shims"
     if language is Language.PYTHON:
-        text = abi.python_shim(task)
+        text = abi.python_shim(task, workspace)
         return cached(folder, content_key(text), ".py", lambda target: _write(target, text))
-    text = abi.c_shim(task)
+    text = abi.c_shim(task, workspace)
     return cached(folder, content_key(text), ".so", lambda target: _compile(sandbox, text, Language.C, (), target))
 
 

@@ -135,7 +135,11 @@ class Closed(BaseModel):
 
 
 class GradeRequest(Closed):
-    """Body of `/score`, `/submit` and (with `tool`) `/profile`. Exactly one delivery; `workspace_bytes` in bytes."""
+    """Body of `/score`, `/submit` and (with `tool`) `/profile`. Exactly one delivery.
+
+    With `workspace_bytes` above 0 the entry point gets two more arguments, a writable buffer of that many bytes (not
+    cleared) and its size: `void *workspace, int64_t workspace_bytes`; in Python one array of bytes.
+    """
 
     kernel: str
     language: Language | None = None

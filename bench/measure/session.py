@@ -57,7 +57,7 @@ class Session:
         with self.watch.stage("oracle"):
             oracle = oracle_of(self.task, {**views, **scalars}, case.sizes)
         slots = [self._slot(name, argument, case, offsets, scalars) for name, argument in self.task.arguments.items()]
-        return Prepared(case, offsets, views, slots, oracle, canary)
+        return Prepared(case, offsets, views, slots + self.arena.workspace_slots(), oracle, canary)
 
     def _fill_inputs(self, case: Case, views: dict[str, NDArray[Any]], placement: Placement) -> dict[str, float | int]:
         scalars: dict[str, float | int] = {}
@@ -114,6 +114,7 @@ class Session:
                     self._fill(case, name, argument, prepared.views[name])
                 else:
                     helper.poison(prepared.views[name], secrets.randbits(64))
+            self.arena.poison_workspace(prepared.canary)
         if timed:
             with self.watch.stage("flush"):
                 for view in prepared.views.values():
@@ -127,7 +128,9 @@ class Session:
     def check(self, prepared: Prepared) -> None:
         """Raises Rejected when a canary is broken (`tampered`) or an output is out of bounds (`wrong`)."""
         case = prepared.case
-        if name := self.arena.broken_canary(prepared.views, prepared.offsets, prepared.canary):
+        name = self.arena.broken_canary(prepared.views, prepared.offsets, prepared.canary)
+        if name or self.arena.workspace_overrun(prepared.canary):
+            name = name or "workspace"
             where = f"the array '{name}' at {sizes_text(case.sizes)}"
             message = f"it wrote outside {where}; stay within the shapes of the contract"
             raise Rejected(Outcome.TAMPERED, "memory", {"message": message, "output": name})

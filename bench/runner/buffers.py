@@ -75,8 +75,10 @@ class Buffer:
 class Arena:
     """Buffers of every array of a task, big enough for all sizes of a grade's plan; both sides borrow the same."""
 
-    def __init__(self, task: Task, plan: Iterable[Sizes]) -> None:
+    def __init__(self, task: Task, plan: Iterable[Sizes], workspace_bytes: int = 0) -> None:
         sizes = list(plan)
+        self.workspace_bytes = workspace_bytes
+        self.workspace = Buffer("workspace", workspace_bytes, writable=True) if workspace_bytes else None
         self.task = task
         self.buffers = {
             name: Buffer(name, max(bytes_of(task, name, s) for s in sizes), argument.is_output)
@@ -85,14 +87,38 @@ class Arena:
 
     @property
     def total_bytes(self) -> int:
-        return sum(buffer.size for buffer in self.buffers.values())
+        return sum(buffer.size for buffer in self._all())
+
+    @property
+    def fds(self) -> list[int]:
+        """Descriptors that a runner inherits."""
+        return [buffer.fd for buffer in self._all()]
+
+    def _all(self) -> list[Buffer]:
+        return [*self.buffers.values(), *([self.workspace] if self.workspace else [])]
 
     def descriptions(self) -> list[str]:
         """One word an argument for a runner's command line: `fd:bytes:writable`, or `-` where it is no array."""
-        return [
-            f"{buffer.fd}:{buffer.size}:{int(buffer.writable)}" if (buffer := self.buffers.get(name)) else "-"
-            for name in self.task.arguments
-        ]
+        lent = [self.buffers.get(name) for name in self.task.arguments] + ([self.workspace] if self.workspace else [])
+        return [f"{buffer.fd}:{buffer.size}:{int(buffer.writable)}" if buffer else "-" for buffer in lent]
+
+    def workspace_slots(self) -> list[int]:
+        """The words that deliver the workspace behind the arguments: its offset and its bytes."""
+        return [CANARY_BYTES, self.workspace_bytes] if self.workspace else []
+
+    def poison_workspace(self, key: int) -> None:
+        """Random bits in the whole workspace buffer: nothing learnt in one call helps another."""
+        if self.workspace:
+            helper.poison(self.workspace.bytes, key)
+
+    def workspace_overrun(self, key: int) -> bool:
+        """Whether something beside the workspace itself was written in its buffer."""
+        if not self.workspace:
+            return False
+        # `poison` works in words of 8 bytes whose value depends on the place: the tail starts at a whole one.
+        end = -(-(CANARY_BYTES + self.workspace_bytes) // 8) * 8
+        head, tail = self.workspace.bytes[:CANARY_BYTES], self.workspace.bytes[end:]
+        return not helper.poison_intact(head, key) or not helper.poison_intact(tail, key + end)
 
     def offsets(self, sizes: Sizes, placement: Placement) -> dict[str, int]:
         return {
@@ -122,5 +148,5 @@ class Arena:
         return None
 
     def close(self) -> None:
-        for buffer in self.buffers.values():
+        for buffer in self._all():
             buffer.close()

@@ -33,7 +33,7 @@ WAKE_CALLS = 2
 # A core that has been idle answers slowly at first, for about as long as a call takes: without empty calls before it,
 # the first side of a pair, which waits for the oracle, was up to 10 % slower than the second
 # (docs/decisions/0006-order-within-a-pair.md).
-WARM_LEAST_NS, WARM_MOST_NS = 200_000, 2_000_000
+WARM_LEAST_NS, WARM_MOST_NS = 100_000, 2_000_000
 # A call whose thread waited for its core for longer than this was disturbed: its time is not the kernel's.
 DISTURBED_SHARE, DISTURBED_NS = 0.01, 5_000
 LOG_TAIL_BYTES = 4096
@@ -59,7 +59,7 @@ class Runner:
         self._control = Control.from_buffer(self._page)
         self._at = ctypes.addressof(self._control)
         self._generation = 0
-        self._arguments = tuple(arena.task.arguments)
+        self._arguments = (*arena.task.arguments, "workspace")
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`; no folder: a submission could remove it
         self.pid = 0
         self.urgent = False
@@ -72,7 +72,7 @@ class Runner:
         if artifact.language is Language.PYTHON:
             head.append(str(helper.python_waiter()))
         argv = [*head, str(shim), str(artifact.path), symbol, *arena.descriptions()]
-        fds = [self._fd, *(buffer.fd for buffer in arena.buffers.values())]
+        fds = [self._fd, *arena.fds]
         limits = run_limits(arena.total_bytes, cpu_s)
         visible = [*visible, shim, artifact.path]
         self._process = sandbox.spawn(argv, limits, folder, self._log, fds, visible)
