@@ -121,7 +121,7 @@ def test_a_grade_says_whether_the_floor_was_applied(own_cache: Path) -> None:
     without = graded(HONEST_C)
     assert without.provenance["plausibility"] == "not applied (no calibration)"
     kept.save(calibrated_at(1e6))
-    with_one = graded(HONEST_C)
+    with_one = graded(HONEST_C, protocol="mw4x5")
     assert with_one.outcome is Outcome.SOLVED and with_one.suspect is None
     assert with_one.provenance["plausibility"].endswith("above the floor on every input")
     assert isinstance(with_one.provenance["quiet"], list)

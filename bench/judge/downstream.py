@@ -30,6 +30,8 @@ _OF_CONNECTION = frozenset(
     }
 )
 # The rest of a body is still on its way when these are answered, or nobody knows where the next request starts.
+# How long a client may go on sending after the last answer on its connection.
+LINGER_S = 2.0
 _ENDS_CONNECTION = frozenset({"body_too_large", "head_too_large", "incomplete_body", "bad_http"})
 # Request line and headers together, in bytes, and how many headers there may be.
 HEAD_BYTES = 64 << 10
@@ -151,6 +153,7 @@ class Client(asyncio.Protocol):
         # The request that is read or answered now or next, and the connection to the judge that it occupies.
         self._request = _Request()
         self._judge: Connection | None = None
+        self._leaving = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
@@ -158,7 +161,7 @@ class Client(asyncio.Protocol):
         self._clients.add(self)
 
     def data_received(self, data: bytes) -> None:
-        if self._transport.is_closing():
+        if self._leaving or self._transport.is_closing():
             return
         try:
             self._parser.feed_data(data)
@@ -234,7 +237,15 @@ class Client(asyncio.Protocol):
         if keep_alive:
             self._timer = self._loop.call_later(KEEP_ALIVE_S, self._transport.close)
         else:
-            self._transport.close()
+            self._leave()
+
+    def _leave(self) -> None:
+        """Say no more, but take for a while what still comes: closing on unread bytes resets the connection, and the
+        client may lose the answer."""
+        self._leaving = True
+        self._timer.cancel()
+        self._timer = self._loop.call_later(LINGER_S, self._transport.close)
+        self._transport.write_eof()
 
     def lost(self, why: str) -> None:
         log.warning("upstream_lost", why=why, request_id=self._request.request_id.decode())
