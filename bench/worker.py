@@ -5,6 +5,7 @@ it has graded one of its own references, or `{"unfit": "why"}`; then answers eac
 `{"report": GradeReport}` or `{"fault": "why"}`.
 """
 
+import gc
 import json
 import os
 import sys
@@ -44,6 +45,7 @@ def main() -> int:
         return int(error.exit_code)
     cores = {"timing": court.cores.timing, "clock": court.cores.clock}
     _say(answers, {"ready": {"sandbox": str(court.sandbox.level), "device": config.device, "cores": cores}})
+    gc.freeze()  # what is there now stays: no collection in a grade need look at it again
     for order in _orders(answers):
         try:
             _say(answers, {"report": grade(order, court).model_dump(mode="json")})

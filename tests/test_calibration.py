@@ -1,6 +1,7 @@
 """`kcourt calibrate`: its figures by table, known ratios by construction, where the result is kept, the command."""
 
 import math
+import time
 from collections.abc import Callable
 from itertools import permutations
 from pathlib import Path
@@ -16,6 +17,7 @@ from bench import calibrate
 from bench.calibrate import Plan, climb, plan
 from bench.errors import EnvironmentFault, JudgeFault, UsageError
 from bench.judge.schemas import Language, Outcome, Preset
+from bench.judge.service import CALIBRATION_LOOK_S
 from bench.measure import calibration as kept
 from bench.measure import ceilings, ladder, summaries
 from bench.measure.calibration import Calibration
@@ -288,7 +290,9 @@ def test_health_carries_the_short_form(home: Path, monkeypatch: pytest.MonkeyPat
         assert running.http.get("/health").json()["calibration"] is None
         monkeypatch.setenv("KCOURT_CACHE", running.config["cache_dir"])
         kept.save(calibration())
-        found = running.http.get("/health").json()["calibration"]
+        deadline = time.monotonic() + 3 * CALIBRATION_LOOK_S
+        while (found := running.http.get("/health").json()["calibration"]) is None and time.monotonic() < deadline:
+            time.sleep(0.1)
     assert found == {
         "made_at": "2026-01-02T03:04:05+00:00",
         "quick": False,

@@ -151,7 +151,7 @@ class Runner:
         Raises:
             Rejected: outcome `timeout`, `crashed` or `resource`.
         """
-        with urgent():
+        with urgent() if warm else contextlib.nullcontext():
             self.resume(min(max(self._last_ns, WARM_LEAST_NS), WARM_MOST_NS) if warm else 0)
             waited_ns = self._waited_ns()
             with watch.stage("kernel"):
