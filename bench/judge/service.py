@@ -94,7 +94,9 @@ class GradeService:
             if submission.kind is Kind.PROMOTED:
                 await self._check_promotion(submission)
             self._check_fit()
-            return self._begin(submission)
+            pending = self._begin(submission)
+            await asyncio.sleep(0)  # it takes its place in the queue before anybody is told of it
+            return pending
 
     async def find(self, grade_id: str, caller: Caller) -> Pending | StoredAnswer:
         """An earlier request's grade.
