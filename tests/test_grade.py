@@ -255,7 +255,12 @@ def held() -> dict[str, Any]:
     maps = Path("/proc/self/maps").read_text()
     return {
         "descriptors": len(os.listdir("/proc/self/fd")),
-        "children": [child.pid for child in psutil.Process().children(recursive=True)],
+        # What is dead and not yet reaped belongs to other tests of this process, and may come and go.
+        "children": [
+            child.pid
+            for child in psutil.Process().children(recursive=True)
+            if child.is_running() and child.status() != psutil.STATUS_ZOMBIE
+        ],
         "shared memory": maps.count("/memfd:"),
         "segments": sorted(path.name for path in Path("/dev/shm").glob("*kcourt*")),
         "threads": threading.active_count(),
