@@ -249,6 +249,13 @@ ENDINGS = [
 ]
 
 
+def alive(process: psutil.Process) -> bool:
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
 def held() -> dict[str, Any]:
     """What this process holds of the machine."""
     gc.collect()
@@ -256,11 +263,7 @@ def held() -> dict[str, Any]:
     return {
         "descriptors": len(os.listdir("/proc/self/fd")),
         # What is dead and not yet reaped belongs to other tests of this process, and may come and go.
-        "children": [
-            child.pid
-            for child in psutil.Process().children(recursive=True)
-            if child.is_running() and child.status() != psutil.STATUS_ZOMBIE
-        ],
+        "children": [child.pid for child in psutil.Process().children(recursive=True) if alive(child)],
         "shared memory": maps.count("/memfd:"),
         "segments": sorted(path.name for path in Path("/dev/shm").glob("*kcourt*")),
         "threads": threading.active_count(),
