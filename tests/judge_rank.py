@@ -14,6 +14,7 @@ from typing import Any
 
 import httpx
 import psutil
+from living import family
 
 from bench.judge.schemas import token_for
 
@@ -49,7 +50,7 @@ class Rank:
 
     def judge(self) -> psutil.Process:
         """The judge that runs now."""
-        (judge,) = psutil.Process(self.process.pid).children()
+        (judge,) = family(self.process.pid, recursive=False)
         return judge
 
     def wait_until_healthy(self) -> dict[str, Any]:

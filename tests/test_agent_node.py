@@ -5,9 +5,9 @@ import signal
 import threading
 from pathlib import Path
 
-import psutil
 from agent_node import SECRET, NodeFiles, finished
 from agent_stub import StubJudge
+from living import family
 
 from bench.judge.schemas import HEADER_HOME_RANK, End
 
@@ -22,8 +22,7 @@ def test_submit_in_flight_when_the_client_dies_still_counts(tmp_path: Path) -> N
         node.script("held", [SUBMIT], ["axpy"])
         driver = node.start()
         assert judge.arrived.wait(60)
-        family = psutil.Process(driver.pid).children(recursive=True)
-        player = next(process for process in family if "agent.harnesses.scripted_player" in process.cmdline())
+        (player,) = family(driver.pid, "agent.harnesses.scripted_player")
         player.kill()
         assert finished(driver)["ends"] == {"submitted": 1}
         keys = {seen.headers["Idempotency-Key"] for seen in judge.seen}

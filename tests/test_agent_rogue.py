@@ -10,6 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 from agent_node import DONE, READY, NodeFiles, finished
+from living import ended, family
 
 from bench.judge.schemas import End
 
@@ -76,40 +77,26 @@ def test_nothing_that_a_client_started_survives_it(node: NodeFiles) -> None:
     node.rogue("s", ["axpy"], shell=f"{SAY_READY}; {escapes}; sleep 0.2; {SAY_DONE}")
     driver = node.start()
     node.until("attempt_started")
-    family: set[int] = set()
+    seen: set[int] = set()
     while driver.poll() is None:
-        family |= {child.pid for child in process_tree(driver.pid)}
+        seen |= {child.pid for child in family(driver.pid)}
         node.until("attempt_started")
         if node.events("episode_ended"):
             break
     finished(driver)
-    assert len(family) >= 4
-    assert not {pid for pid in family if psutil.pid_exists(pid)}
-
-
-def process_tree(pid: int) -> list[psutil.Process]:
-    try:
-        return psutil.Process(pid).children(recursive=True)
-    except psutil.NoSuchProcess:
-        return []
+    assert len(seen) >= 4
+    assert ended(seen)
 
 
 def until_sleeping(pid: int, count: int) -> list[psutil.Process]:
     """Wait for `count` processes `sleep 300` below a driver."""
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
-        found = [child for child in process_tree(pid) if cmdline(child) == ["sleep", "300"]]
+        found = [child for child in family(pid, "300") if child.name() == "sleep"]
         if len(found) == count:
             return found
         time.sleep(0.02)
     raise AssertionError("no clients")
-
-
-def cmdline(process: psutil.Process) -> list[str]:
-    try:
-        return process.cmdline()
-    except psutil.NoSuchProcess:
-        return []
 
 
 def test_client_gets_a_home_of_its_own_and_no_inherited_secrets(node: NodeFiles) -> None:
@@ -142,11 +129,11 @@ def test_lost_episode_process_costs_only_its_own_episode(node: NodeFiles) -> Non
     node.settings |= {"idle_timeout_s": 60, "ready_timeout_s": 60}
     driver = node.start()
     sleepers = until_sleeping(driver.pid, 2)
-    episodes = psutil.Process(driver.pid).children()
+    episodes = family(driver.pid, recursive=False)
     victim = next(episode for episode in episodes if episode in sleepers[0].parents())
     victim.kill()
     assert finished(driver)["ends"] == {"crash": 1, "finished": 1}
-    assert psutil.wait_procs(sleepers, timeout=0)[1] == []
+    assert ended([sleeper.pid for sleeper in sleepers], within_s=0)
     assert node.record("victim", "axpy").attempts == 1
 
 
@@ -155,10 +142,10 @@ def test_killed_driver_takes_its_clients_along(node: NodeFiles) -> None:
     node.settings |= {"idle_timeout_s": 60, "ready_timeout_s": 60}
     driver = node.start()
     until_sleeping(driver.pid, 1)
-    family = process_tree(driver.pid)
+    seen = [child.pid for child in family(driver.pid)]
     driver.send_signal(signal.SIGKILL)
     driver.communicate(timeout=30)
-    assert psutil.wait_procs(family, timeout=10)[1] == []
+    assert ended(seen, within_s=10)
 
 
 def test_sixty_episodes_at_six_workers_keep_the_driver_small(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ import threading
 from contextlib import closing
 from dataclasses import replace
 
-import psutil
 import pytest
+from living import ended
 
 from bench.errors import ExitCode
 from bench.judge.schemas import Health
@@ -192,16 +192,6 @@ def started(running):
         waiting.wait(0.01)
 
 
-def ended(process):
-    """Whether a process is gone, or only waits to be reaped by whoever adopted it."""
-    waiting = threading.Event()
-    for _ in range(500):
-        if not process.is_running() or process.status() == psutil.STATUS_ZOMBIE:
-            return True
-        waiting.wait(0.01)
-    return False
-
-
 @pytest.mark.parametrize(
     ("code", "state", "exit_status"),
     [
@@ -237,10 +227,10 @@ def test_stop_kills_what_does_not_leave_and_its_children(tmp_path, steps):
     )
     running = steps.start(step(tmp_path, code))
     started(running)
-    child = psutil.Process(int(log_tail(running.step.log).split()[1]))
+    child = int(log_tail(running.step.log).split()[1])
     steps.stop(Role.AGENT, grace_s=0.2)
     assert running.poll() == -9
-    assert ended(child)
+    assert ended([child])
 
 
 def test_a_step_gets_its_environment_and_cpus(tmp_path, steps):

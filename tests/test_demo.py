@@ -6,8 +6,8 @@ import sys
 import threading
 import time
 
-import psutil
 import pytest
+from living import family
 
 from bench.results.queries import opened, verdicts
 from cluster.job.layout import RunLayout
@@ -83,8 +83,4 @@ def killed_after_a_submit(runs, demo):
 
 def judge_of(pid, config):
     """The judge process that serves a config file, behind the router that started it."""
-    return next(
-        process
-        for process in psutil.Process(pid).children(recursive=True)
-        if "bench.judge.app" in process.cmdline() and str(config) in process.cmdline()
-    )
+    return next(process for process in family(pid, str(config)) if "bench.judge.app" in process.cmdline())

@@ -9,7 +9,6 @@ import threading
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 from kernels import (
     HONEST_C,
@@ -25,6 +24,7 @@ from kernels import (
     reached,
     write_kernel,
 )
+from living import family
 
 from bench import seeds
 from bench.build.toolchain import toolchains
@@ -249,13 +249,6 @@ ENDINGS = [
 ]
 
 
-def alive(process: psutil.Process) -> bool:
-    try:
-        return process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
-
-
 def held() -> dict[str, Any]:
     """What this process holds of the machine."""
     gc.collect()
@@ -263,7 +256,7 @@ def held() -> dict[str, Any]:
     return {
         "descriptors": len(os.listdir("/proc/self/fd")),
         # What is dead and not yet reaped belongs to other tests of this process, and may come and go.
-        "children": [child.pid for child in psutil.Process().children(recursive=True) if alive(child)],
+        "children": [child.pid for child in family(os.getpid())],
         "shared memory": maps.count("/memfd:"),
         "segments": sorted(path.name for path in Path("/dev/shm").glob("*kcourt*")),
         "threads": threading.active_count(),

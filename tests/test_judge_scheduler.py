@@ -1,6 +1,7 @@
 """The queue in front of the measuring process: what hangs is ended, what dies is replaced, in order."""
 
 import asyncio
+import os
 import sys
 import uuid
 from collections.abc import Awaitable, Callable
@@ -8,11 +9,14 @@ from pathlib import Path
 
 import psutil
 from judge_rank import wait_for
+from living import family
 
 from bench.judge.scheduler import Graded, Scheduler
 from bench.judge.schemas import HealthStatus, Kind, Language
 from bench.records import GradeOrder
 from bench.seeds import new_root
+
+FAKE_WORKER = str(Path(__file__).with_name("fake_worker.py"))
 
 
 def order(source: str = "// good") -> GradeOrder:
@@ -31,7 +35,7 @@ def scheduled(folder: Path, work: Callable[[Scheduler], Awaitable[None]], grade_
     """Run `work` beside a scheduler of the fake measuring process."""
 
     async def main() -> None:
-        argv = [sys.executable, str(Path(__file__).with_name("fake_worker.py")), str(folder)]
+        argv = [sys.executable, FAKE_WORKER, str(folder)]
         scheduler = Scheduler(argv, folder / "worker.log", queue_limit=10, grade_limit_s=grade_limit_s)
         running = asyncio.create_task(scheduler.run())
         try:
@@ -48,7 +52,7 @@ def solved(graded: Graded) -> bool:
 
 
 def worker() -> psutil.Process:
-    (found,) = (child for child in psutil.Process().children() if "fake_worker.py" in " ".join(child.cmdline()))
+    (found,) = family(os.getpid(), FAKE_WORKER, recursive=False)
     return found
 
 

@@ -7,9 +7,8 @@ import sys
 import time
 from pathlib import Path
 
-import psutil
 import pytest
-from sleepers import ended, gone, new_nap
+from living import ended, family, gone, new_nap
 
 from bench import process
 from bench.errors import EnvironmentFault, UsageError
@@ -134,7 +133,7 @@ child.wait()
 def test_a_process_dies_with_its_parent() -> None:
     with subprocess.Popen([sys.executable, "-c", PARENT], stdout=subprocess.PIPE) as parent:
         assert parent.stdout is not None and parent.stdout.readline() == b"up\n"
-        (child,) = psutil.Process(parent.pid).children()
+        (child,) = family(parent.pid)
         parent.kill()
         assert ended([child.pid])
 

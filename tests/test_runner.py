@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from kernels import HONEST_C, HONEST_CPP, HONEST_PYTHON, LOOP, axpy_c, axpy_py, court, graded, on_load
-from sleepers import gone, new_nap
+from living import gone, new_nap
 
 from bench.build.builder import build_submission
 from bench.grade import correctness_cases

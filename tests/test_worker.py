@@ -10,10 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 from kernels import HONEST_C, LOOP, TWICE_FILES, axpy_c, court, order, reached, write_kernel
-from sleepers import ended
+from living import ended, family
 
 from bench.build.toolchain import recorded_toolchains, shipped_toolchains
 from bench.config import JudgeConfig
@@ -126,7 +125,7 @@ def test_what_a_submission_prints_is_not_on_the_line(worker: Talk) -> None:
 
 def test_no_child_outlives_its_grade(worker: Talk) -> None:
     worker.report(order(axpy_c("if (!fork()) { setsid(); if (!fork()) pause(); _exit(0); } abort();")))
-    assert psutil.Process(worker.process.pid).children(recursive=True) == []
+    assert family(worker.process.pid) == []
 
 
 def test_the_end_of_its_input_ends_it(tmp_path: Path) -> None:
@@ -180,7 +179,7 @@ def test_a_killed_parent_takes_worker_and_runner_along(tmp_path: Path, monkeypat
     monkeypatch.setenv("KCOURT_SANDBOX", "limits")  # the submission tells its own id through the file system
     with started(tmp_path, [*PARENT, *WORKER]) as talk:
         assert "ready" in talk.read()
-        (measuring,) = psutil.Process(talk.process.pid).children()
+        (measuring,) = family(talk.process.pid, recursive=False)
         os.mkfifo(told := tmp_path / "told")
         endless = axpy_c(f'dprintf(open("{told}", O_WRONLY), "%d\\n", getpid()); for (volatile int i = 0;; i++);')
         talk.say(json.dumps({"order": order(f"#include <fcntl.h>\n{endless}").model_dump(mode="json")}))

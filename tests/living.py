@@ -32,6 +32,17 @@ def ended(pids: Iterable[int], within_s: float = 5) -> bool:
     return True
 
 
+def family(pid: int, word: str = "", recursive: bool = True) -> list[psutil.Process]:
+    """Descendants of a process that live, with `word` among their arguments; they may end while they are looked at."""
+    found: list[psutil.Process] = []
+    with contextlib.suppress(psutil.NoSuchProcess):
+        for child in psutil.Process(pid).children(recursive=recursive):
+            with contextlib.suppress(psutil.NoSuchProcess):  # a zombie is such a one too
+                if child.status() != psutil.STATUS_ZOMBIE and (not word or word in child.cmdline()):
+                    found.append(child)
+    return found
+
+
 def gone(nap: str) -> bool:
     """Whether the sleepers of that name have ended, or do so at once."""
     return ended(sleepers(nap))
