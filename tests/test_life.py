@@ -311,7 +311,9 @@ def test_a_stall_tears_the_job_down_and_leaves_no_process(live):
     layout, summary = live(launcher, AGENT_STALL_ABORT_SECONDS=1)
     assert summary.ending.exit_code is ExitCode.STALLED
     assert layout.results.exists()
-    assert [running.poll() for running in started] == [0, 130]
+    judge, driver = (running.poll() for running in started)
+    assert judge == 0
+    assert driver in (130, -signal.SIGTERM)  # the latter where the stall came before the driver was up
 
 
 def test_the_wall_clock_tears_the_job_down(live):
