@@ -91,7 +91,7 @@ class AgentConfig(BaseModel):
             ConfigError: naming the file and the first wrong key.
         """
         try:
-            return cls.model_validate_json(path.read_text(encoding="utf-8"))
+            return cls.model_validate_json(path.read_bytes())
         except OSError as error:
             raise ConfigError(f"{path}: cannot be read ({error.strerror})") from error
         except ValidationError as error:
@@ -104,30 +104,43 @@ def read_problems(config: AgentConfig) -> list[tuple[int, Problem]]:
     Raises:
         ConfigError: naming file and line of the first fault in the whole list.
     """
-    path = config.problems_file
+    numbered = numbered_problems(config.problems_file)
+    for number, problem in numbered:
+        _check(config, problem, f"{config.problems_file}:{number}")
+    return list(enumerate(problem for _, problem in numbered))[config.node :: config.nodes]
+
+
+def numbered_problems(path: Path) -> list[tuple[int, Problem]]:
+    """The problems of a problems file, each with the number of its line.
+
+    Raises:
+        ConfigError: naming the file, the line and the first wrong key.
+    """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        # Not as text: that would end a line at characters which JSON takes as they are.
+        lines = path.read_bytes().splitlines()
     except OSError as error:
-        raise ConfigError(f"{path}: cannot be read ({error.strerror})") from error
-    numbered = [(number, line) for number, line in enumerate(lines, start=1) if line.strip()]
-    problems = [_problem(config, number, line) for number, line in numbered]
-    return list(enumerate(problems))[config.node :: config.nodes]
+        raise ConfigError(f"{path}: cannot be read ({error.strerror}); render the setup again") from error
+    return [(number, _problem(path, number, line)) for number, line in enumerate(lines, start=1) if line.strip()]
 
 
-def _problem(config: AgentConfig, number: int, line: str) -> Problem:
-    where = f"{config.problems_file}:{number}"
+def _problem(path: Path, number: int, line: bytes) -> Problem:
     try:
-        problem = Problem.model_validate_json(line)
-        budget_of(problem.budget, config.budget)
+        return Problem.model_validate_json(line)
     except ValidationError as error:
-        raise ConfigError(f"{where}: {first_fault(error, Problem.model_fields)}") from error
+        raise ConfigError(f"{path}:{number}: {first_fault(error, Problem.model_fields)}") from error
+
+
+def _check(config: AgentConfig, problem: Problem, where: str) -> None:
+    """Raises ConfigError for a problem that this node cannot work on."""
+    try:
+        budget_of(problem.budget, config.budget)
     except ValueError as error:
         raise ConfigError(f"{where}: {error}") from error
     if problem.setup not in config.setups:
         raise ConfigError(f"{where}: setup '{problem.setup}' is not among {', '.join(config.setups)}")
     if not config.material(problem.kernel).is_dir():
         raise ConfigError(f"{where}: {config.material(problem.kernel)} is not there; stage the kernel's material")
-    return problem
 
 
 def check_cpus(config: AgentConfig) -> None:

@@ -77,11 +77,14 @@ def calibrate(court: Court, wanted: Plan, progress: Progress) -> Calibration:
     own = [*against_itself(court, wanted, progress)]
     python = [*python_grades(court, progress)]
     rungs = [climb(court, wanted, step, progress) for step in ladder.STEPS]
+    machine = cpu.description()
     covered, of = sum(found.covered for found in rungs), sum(found.raw.of for found in rungs)
     return Calibration(
         made_at=started.isoformat(timespec="seconds"),
         host=platform.node(),
-        cpu_model=str(cpu.description()["cpu_model"]),
+        cpu_model=str(machine["cpu_model"]),
+        machine_cores=int(machine["cores"]),
+        kernel_release=str(machine["kernel"]),
         package_version=package_version(),
         package_commit=commit(),
         sandbox=str(court.sandbox.level),
@@ -93,6 +96,7 @@ def calibrate(court: Court, wanted: Plan, progress: Progress) -> Calibration:
         empty_call_ns=summaries.spread([*empty_calls(report for _, report in own)]),
         empty_python_call_ns=summaries.spread([report.provenance["clock"]["empty_candidate_ns"] for report in python]),
         against_itself=summaries.against_itself(AGAINST_ITSELF, own),
+        ladder_preset=wanted.ladder_preset,
         ladder=tuple(rungs),
         ladder_covered=summaries.share(covered, of),
         # Twice, because another tenant of the machine may slow one of them.

@@ -79,7 +79,7 @@ class JudgeConfig(BaseModel):
             ConfigError: naming the file and the first wrong key.
         """
         try:
-            return cls.model_validate_json(path.read_text(encoding="utf-8"))
+            return cls.model_validate_json(path.read_bytes())
         except OSError as error:
             raise ConfigError(f"{path}: cannot be read ({error.strerror})") from error
         except ValidationError as error:

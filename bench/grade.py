@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from bench.build import builder
 from bench.build.toolchain import Artifact
 from bench.court import Court
 from bench.errors import JudgeFault, KernelcourtError
-from bench.gates import leftovers, plausibility, state
+from bench.gates import leftovers, plausibility
 from bench.inputs import Case, edge_cases, fuzzed_cases, timed_sizes
 from bench.judge.schemas import Language, Outcome
 from bench.measure.protocols import Protocol, ProtocolRole, find_protocol
@@ -70,6 +70,11 @@ class Work:
     def protocol(self) -> Protocol:
         return find_protocol(self.order.protocol)
 
+    @property
+    def races(self) -> bool:
+        """Whether several baselines race for being the denominator."""
+        return len(self.task.baselines) > 1 and not self.protocol.against_itself
+
 
 def grade(order: GradeOrder, court: Court, task: Task | None = None) -> GradeReport:
     """Grade one submission. Whatever goes wrong is an outcome: the submission's, or `judge_fault`.
@@ -84,14 +89,13 @@ def grade(order: GradeOrder, court: Court, task: Task | None = None) -> GradeRep
     with scratch_folder() as folder:
         work = Work(order, task, court, folder)
         try:
-            with court.building(work.watch):
-                candidate = build(work)
-                with bench(work, candidate) as (session, runner):
+            with court.building(work.watch), seats(work) as (arena, runner, denominator):
+                build(work)
+                with bench(work, arena, runner) as session:
                     verify(work, session, runner)
-                    time_both_sides(work, session, runner)
+                    time_both_sides(work, session, runner, denominator)
                     hold_out(work, session, runner)
                     leftovers.check(runner)
-                    state.check(runner)
         except Rejected as verdict:
             return report(work, verdict)
         except (KernelcourtError, OSError, MemoryError) as fault:
@@ -99,37 +103,75 @@ def grade(order: GradeOrder, court: Court, task: Task | None = None) -> GradeRep
         return report(work)
 
 
-def build(work: Work) -> Artifact:
-    """The submission as a loadable file: compiled in the sandbox, or the denominator itself for A/A."""
-    order, sandbox = work.order, work.court.sandbox
+@contextlib.contextmanager
+def seats(work: Work) -> Iterator[tuple[Arena, Runner, Runner | None]]:
+    """The judge's buffers, and both sides' processes behind their walls; all of it gone afterwards.
+
+    They wait there, at no cost to anybody, while the submission is compiled. There is no denominator yet where
+    several baselines race for it.
+    """
+    task, order = work.task, work.order
+    plan = [case.sizes for case in (*work.correctness, *work.held_out)]
+    plan += [timed_sizes(task, work.seed, order.preset, index) for index in range(work.protocol.inputs)]
+    with contextlib.ExitStack() as stack:
+        arena = stack.enter_context(contextlib.closing(Arena(task, plan, order.workspace_bytes)))
+        runner = stack.enter_context(seat(work, expected(work), arena, workspace=order.workspace_bytes > 0))
+        denominator = None
+        if not work.races:
+            denominator = stack.enter_context(seat_denominator(work, arena))
+        yield arena, runner, denominator
+
+
+def seat(work: Work, artifact: Artifact, arena: Arena, workspace: bool = False) -> "contextlib.closing[Runner]":
+    """One side's process, started and waiting to be let in."""
+    court = work.court
     with work.watch.stage("build"):
-        if work.protocol.against_itself:
-            built = builder.denominator(sandbox, work.task.baselines[0])
-        elif order.library is not None:
-            built = Artifact(Path(order.library), order.language)
-            work.provenance["library"] = provenance.library_facts(built.path)
-        else:
-            assert order.source is not None
-            work.provenance["build"] = provenance.planned_build(order.language, work.task.name)
-            built = builder.build_submission(sandbox, work.folder, work.task, order.language, order.source)
+        shim = builder.call_shim(court.sandbox, work.task, artifact.language, workspace)
+    with work.watch.stage("start"):
+        runner = Runner(court.sandbox, work.folder, artifact, shim, work.task.name, arena, court.cores.timing)
+    return contextlib.closing(runner)
+
+
+def seat_denominator(work: Work, arena: Arena) -> "contextlib.closing[Runner]":
+    """The denominator's process, waiting as well."""
+    with work.watch.stage("build"):
+        baseline = builder.denominator(work.court.sandbox, work.denominator)
+    return seat(work, baseline, arena)
+
+
+def expected(work: Work) -> Artifact:
+    """The submission as a loadable file, which need not be there yet."""
+    order, task = work.order, work.task
+    if work.protocol.against_itself:
+        with work.watch.stage("build"):
+            return builder.denominator(work.court.sandbox, task.baselines[0])
+    if order.library is not None:
+        return Artifact(Path(order.library), order.language)
+    return Artifact(builder.built_path(work.folder, task, order.language), order.language)
+
+
+def build(work: Work) -> None:
+    """Compile the submission in the sandbox, where it is delivered as source."""
+    order = work.order
+    if order.library is not None:
+        work.provenance["library"] = provenance.library_facts(Path(order.library))
+    if work.protocol.against_itself or order.source is None:
+        work.provenance["build"] = provenance.build_facts(expected(work))
+        return
+    work.provenance["build"] = provenance.planned_build(order.language, work.task.name)
+    with work.watch.stage("build"):
+        built = builder.build_submission(work.court.sandbox, work.folder, work.task, order.language, order.source)
     work.provenance["build"] = provenance.build_facts(built)
-    return built
 
 
 @contextlib.contextmanager
-def bench(work: Work, candidate: Artifact) -> Iterator[tuple[Session, Runner]]:
-    """The candidate's process on the judge's buffers, with the timing cores held; all of it gone afterwards."""
-    task, seed = work.task, work.seed
-    plan = [case.sizes for case in (*work.correctness, *work.held_out)]
-    plan += [timed_sizes(task, seed, work.order.preset, index) for index in range(work.protocol.inputs)]
-    with (
-        work.court.timing(work.watch),
-        lookout(work),
-        contextlib.closing(Arena(task, plan, work.order.workspace_bytes)) as arena,
-        start(work, candidate, arena, workspace=work.order.workspace_bytes > 0) as runner,
-    ):
+def bench(work: Work, arena: Arena, runner: Runner) -> Iterator[Session]:
+    """The candidate loaded on the judge's buffers, with the timing cores held."""
+    with work.court.timing(work.watch), lookout(work):
+        with work.watch.stage("start"):
+            runner.load()
         work.provenance["scheduling"] = "real-time" if runner.urgent else "fair"
-        yield Session(task, seed, arena, work.watch), runner
+        yield Session(work.task, work.seed, arena, work.watch)
 
 
 @contextlib.contextmanager
@@ -145,19 +187,11 @@ def lookout(work: Work) -> Iterator[None]:
         work.provenance["quiet"] = seen.warnings()
 
 
-def start(work: Work, artifact: Artifact, arena: Arena, workspace: bool = False) -> Runner:
-    """One side's process, with its empty call calibrated."""
-    court = work.court
-    with work.watch.stage("build"):
-        shim = builder.call_shim(court.sandbox, work.task, artifact.language, workspace)
-    with work.watch.stage("start"):
-        return Runner(court.sandbox, work.folder, artifact, shim, work.task.name, arena, court.cores.timing)
-
-
-def start_denominator(work: Work, artifact: Artifact, arena: Arena) -> Runner:
-    """The denominator's process; raises JudgeFault when it does not start, which no submission can help."""
+def let_in(work: Work, denominator: Runner) -> None:
+    """Load the denominator; raises JudgeFault when it does not start, which no submission can help."""
     try:
-        return start(work, artifact, arena)
+        with work.watch.stage("start"):
+            denominator.load()
     except Rejected as error:
         raise JudgeFault(f"the denominator of {work.task.name} did not start: {error}: {error.detail}") from error
 
@@ -179,23 +213,23 @@ def verify(work: Work, session: Session, runner: Runner) -> None:
         limits.saw_candidate(session.call(runner, prepared, limits.now_ns).elapsed_ns)
 
 
-def time_both_sides(work: Work, session: Session, runner: Runner) -> None:
+def time_both_sides(work: Work, session: Session, runner: Runner, denominator: Runner | None) -> None:
     """Candidate and denominator interleaved on the same buffers, every output compared with the float64 twin."""
-    sandbox, task = work.court.sandbox, work.task
     with work.watch.stage("build"):
-        twin = Twin(sandbox, task)
+        twin = Twin(work.court.sandbox, work.task)
 
     def oracle(_: Task, inputs: Inputs, sizes: Sizes) -> Oracle:
         return twin.oracle(inputs, sizes)
 
-    if len(task.baselines) > 1 and not work.protocol.against_itself:
-        race(work, session, oracle)
-    baseline = builder.denominator(sandbox, work.denominator)
-    work.provenance["build"] |= {
-        "denominator": provenance.build_facts(baseline),
-        "twin": provenance.build_facts(twin.built),
-    }
-    with start_denominator(work, baseline, session.arena) as denominator:
+    with contextlib.ExitStack() as stack:
+        if denominator is None:
+            race(work, session, oracle)
+            denominator = stack.enter_context(seat_denominator(work, session.arena))
+        work.provenance["build"] |= {
+            "denominator": provenance.build_facts(builder.denominator(work.court.sandbox, work.denominator)),
+            "twin": provenance.build_facts(twin.built),
+        }
+        let_in(work, denominator)
         sides = Sides(runner, denominator)
         try:
             work.cells += time_inputs(session, sides, work.protocol, work.order.preset, oracle)
@@ -207,22 +241,23 @@ def race(work: Work, session: Session, oracle: OracleOf) -> None:
     """Make the fastest of several baselines the denominator; all their times are recorded."""
     times: dict[Path, int] = {}
     for path in work.task.baselines:
-        with work.watch.stage("build"):
-            baseline = builder.denominator(work.court.sandbox, path)
-        with start_denominator(work, baseline, session.arena) as runner:
+        work.denominator = path
+        with seat_denominator(work, session.arena) as runner:
+            let_in(work, runner)
             times[path] = race_ns(session, runner, work.order.preset, oracle)
     work.denominator = min(times, key=times.__getitem__)
     work.provenance["race_ns"] = {path.name: elapsed for path, elapsed in times.items()}
 
 
 def hold_out(work: Work, session: Session, runner: Runner) -> None:
-    """Cases that no other call uses, last and warm in the same process (final protocols only)."""
+    """Cases that no other call uses and their twins, last and warm in the same process (final protocols only)."""
     if work.protocol.role is ProtocolRole.PREVIEW:
         return
     limits = TimeLimits()
     for case in work.held_out:
-        prepared = session.prepare(case, numpy_oracle)
-        limits.saw_candidate(session.call(runner, prepared, limits.now_ns).elapsed_ns)
+        for same_but_one in (case, replace(case, twin=True)):
+            prepared = session.prepare(same_but_one, numpy_oracle)
+            limits.saw_candidate(session.call(runner, prepared, limits.now_ns).elapsed_ns)
 
 
 def report(work: Work, verdict: Rejected | None = None) -> GradeReport:

@@ -85,7 +85,8 @@ def draw(
 class Case:
     """One call's worth of inputs: where it stands in the plan, its sizes, and which family each argument takes.
 
-    `structure` keys what is drawn once a timed input (indices), `call` what is new at every call (values).
+    `structure` keys what is drawn once a timed input (indices), `call` what is new at every call (values). The twin
+    of a case has the same values but for one element of one array: who looks at a few of them takes it for the same.
     """
 
     stage: str
@@ -93,6 +94,7 @@ class Case:
     call: str
     sizes: dict[str, int]
     variant: int = 0
+    twin: bool = False
 
     def family(self, argument: Argument) -> Family:
         return argument.values[self.variant % len(argument.values)]
@@ -100,6 +102,26 @@ class Case:
     def key(self, seed: bytes, name: str, argument: Argument) -> tuple[int, int]:
         """Philox key of one argument's values in this case."""
         return stream_key(seed, self.stage, self.structure if argument.role is Role.INDEX else self.call, name)
+
+
+@dataclass(frozen=True)
+class Touched:
+    """What makes a case a twin: the element `at` (flat index) of one array, and the Philox key of its new value."""
+
+    name: str
+    at: int
+    key: tuple[int, int]
+
+
+def touched(task: Task, case: Case, seed: bytes) -> Touched | None:
+    """The element that makes a case a twin; None where it is none, or where no array of the task holds values."""
+    valued = [name for name, array in task.arrays.items() if array.role in (Role.INPUT, Role.INOUT)]
+    if not case.twin or not valued:
+        return None
+    which, where = (int(word) for word in words(stream_key(seed, case.stage, case.call, "twin"), 2))
+    name = valued[which % len(valued)]
+    at = where % math.prod(task.shape(name, case.sizes))
+    return Touched(name, at, stream_key(seed, case.stage, case.call, f"twin {name}"))
 
 
 def scalar_value(case: Case, seed: bytes, name: str, argument: Argument) -> float | int:

@@ -76,6 +76,7 @@ def machine_state(court: Court) -> dict[str, Any]:
 def circumstances(court: Court, denominator: Path, cells: Sequence[Cell], before: dict[str, Any]) -> dict[str, Any]:
     """What is known of a grade at its end, whatever came of it; `before` is the machine's state at its start."""
     return {
+        "sandbox_by": court.sandbox.by,
         "cores": {"timing": court.cores.timing, "clock": court.cores.clock},
         "affinity": sorted(os.sched_getaffinity(0)),
         "machine": cpu.description(),

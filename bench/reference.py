@@ -32,7 +32,7 @@ def _module(path: Path, _content: bytes) -> dict[str, Any]:
     names: dict[str, Any] = {"__name__": f"reference_{path.parent.name}"}
     try:
         exec(compile(_content, str(path), "exec"), names)  # trusted: part of the corpus
-    except Exception as error:
+    except Exception as error:  # corpus code may raise anything, and none of it blames a submission
         raise JudgeFault(f"{path}: does not import: {error!r}; mend the reference") from error
     return names
 
@@ -110,7 +110,7 @@ def _numpy_call(task: Task, name: str, inputs: Inputs, sizes: Sizes) -> dict[str
     try:
         with np.errstate(all="ignore"):
             function(*(values[argument] for argument in task.arguments))
-    except Exception as error:
+    except Exception as error:  # as above
         raise JudgeFault(f"{task.reference}: {name}() failed at {dict(sizes)}: {error!r}") from error
     return made
 

@@ -7,13 +7,14 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 from functools import lru_cache
 from pathlib import Path
 from typing import IO
 
 from bench import process
 from bench.errors import EnvironmentFault, UsageError
+from bench.native.programs import enclose_program
 from bench.process import Completed, Limits, limited
 
 GIB = 1 << 30
@@ -41,14 +42,23 @@ class Level(IntEnum):
             raise UsageError(f"'{text}' is no sandbox level; the levels are {names}") from None
 
 
+class Means(StrEnum):
+    """What shuts submissions in at the levels `user` and `full`, the preferred one first."""
+
+    BUBBLEWRAP = "bubblewrap"
+    ENCLOSE = "enclose"
+
+
 # What a compiler or a runtime needs of the host, read-only; the rest of the file system is not there.
 _TOOLCHAIN = ("/usr", "/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d")
 _USR_LINKS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
+# Settings of the machine that belong to root, who may write to them without any capability: at level `user` a
+# submission is the judge's own user.
+_STEERING = tuple(f"/proc/{name}" for name in ("acpi", "bus", "fs", "irq", "scsi", "sys", "sysrq-trigger"))
 # Untrusted code of a `full` sandbox runs as one of these users, which own nothing; one a timing core.
 FIRST_UID = 61184
 _NOBODY = 65534
 _TMP_BYTES = 256 << 20
-
 
 _ALONE = (
     *("--die-with-parent", "--hostname", "sandbox", "--unshare-pid", "--unshare-net", "--unshare-ipc"),
@@ -60,37 +70,85 @@ _PRIVATE = (
 )
 
 
-def _mount(option: str, path: Path) -> list[str]:
-    """bubblewrap's options that show one file or folder at its own path, below folders that anybody may pass."""
-    above = [folder for folder in reversed(path.parents) if folder not in (Path("/"), Path("/tmp"))]
-    words = [word for folder in above for word in ("--perms", "0755", "--dir", str(folder))]
-    return [*words, option, str(path), str(path)]
+@dataclass(frozen=True)
+class View:
+    """What is there of the host's files, each at its own path, but for `links`: (path, target) of symbolic links."""
+
+    read_only: tuple[Path, ...]
+    writable: tuple[Path, ...] = ()
+    links: tuple[tuple[Path, Path], ...] = ()
+
+    def with_more(self, read_only: Sequence[Path] = (), writable: Sequence[Path] = ()) -> "View":
+        return View((*self.read_only, *read_only), (*self.writable, *writable), self.links)
 
 
 @lru_cache(maxsize=1)
-def _host_mounts() -> tuple[str, ...]:
-    """bubblewrap's options for what is visible of the host: the toolchain, read-only."""
-    words = [word for path in _TOOLCHAIN for word in ("--ro-bind-try", path, path)]
-    for link in (Path("/", name) for name in _USR_LINKS):
-        if link.is_symlink():
-            words += ["--symlink", str(link.readlink()), str(link)]
-        elif link.is_dir():
-            words += ["--ro-bind", str(link), str(link)]
-    return tuple(words)
+def _toolchain() -> View:
+    """The files without which nothing can be built or run, and what must not be written to."""
+    shown = [Path(path) for path in (*_TOOLCHAIN, *(_STEERING if os.getuid() == 0 else ()))]
+    roots = [Path("/", name) for name in _USR_LINKS]
+    links = tuple((root, root.readlink()) for root in roots if root.is_symlink())
+    folders = [root for root in roots if root.is_dir() and not root.is_symlink()]
+    return View(tuple(path for path in (*shown, *folders) if path.exists()), links=links)
+
+
+def _by_bubblewrap(view: View, folder: Path, uid: int | None) -> list[str]:
+    """bubblewrap's command line before that of the command; `uid` is None in a user namespace."""
+    words = ["bwrap", *_ALONE, *_PRIVATE]
+    for path, target in view.links:
+        words += ["--symlink", str(target), str(path)]
+    for option, paths in (("--ro-bind-try", view.read_only), ("--bind", view.writable)):
+        for path in paths:
+            words += [*_passable(path), option, str(path), str(path)]
+    words += ["--chdir", str(folder), "--remount-ro", "/dev", "--remount-ro", "/"]
+    if uid is None:
+        return [*words, "--unshare-user", "--uid", str(_NOBODY), "--gid", str(_NOBODY), "--"]
+    user = ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--inh-caps=-all", "--"]
+    return [*words, "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--", *user]
+
+
+def _passable(path: Path) -> list[str]:
+    """bubblewrap's options for the folders above a path: its own would be closed to other users."""
+    above = [folder for folder in reversed(path.parents) if folder not in (Path("/"), Path("/tmp"))]
+    return [word for folder in above for word in ("--perms", "0755", "--dir", str(folder))]
+
+
+def _by_enclose(view: View, folder: Path, uid: int | None) -> list[str]:
+    """The same by the judge's own program."""
+    user = ["-n", str(_NOBODY)] if uid is None else ["-u", str(uid)]
+    words = [str(enclose_program()), *user, "-b", str(_TMP_BYTES), "-C", str(folder)]
+    words += [word for path, target in view.links for word in ("-l", f"{path}={target}")]
+    words += [word for path in view.read_only for word in ("-r", str(path))]
+    words += [word for path in view.writable for word in ("-w", str(path))]
+    return [*words, "--"]
+
+
+_BEHIND = {Means.BUBBLEWRAP: _by_bubblewrap, Means.ENCLOSE: _by_enclose}
 
 
 @dataclass(frozen=True)
 class Sandbox:
-    """A level, and how commands run at it. `uid` is the user of level `full`; `variables` go into the environment."""
+    """A level, and how commands run at it. `uid` is the user of level `full`; `variables` go into the environment.
+
+    `means` brings about the levels `user` and `full`; at `limits` it has no part.
+    """
 
     level: Level
     variables: Mapping[str, str] = field(default_factory=dict)
     uid: int = FIRST_UID
+    means: Means = Means.BUBBLEWRAP
+
+    @property
+    def by(self) -> str:
+        """What brings the level about, with its version where that is not the judge's own."""
+        if self.level is Level.LIMITS:
+            return "prlimit"
+        return _bubblewrap_version() if self.means is Means.BUBBLEWRAP else str(self.means)
 
     def run(self, argv: Sequence[str], limits: Limits, folder: Path) -> Completed:
         """Run an untrusted command in `folder`, which it may write, to its end; nothing of it is left behind."""
         self._hand_over(folder)
-        shut_in = self._shut_in(argv, limits, _mount("--bind", folder), folder)
+        shut_in = self._shut_in(argv, limits, _toolchain().with_more(writable=[folder]), folder)
         return process.run(shut_in, limits=Limits(wall_s=limits.wall_s), cwd=folder, env=self.environment(folder))
 
     def spawn(
@@ -107,15 +165,14 @@ class Sandbox:
         It sees, beside the toolchain and `folder`, the files and folders of `visible`, all of these read-only.
         """
         self._hand_over(folder)
-        mounts = [word for path in (*visible, folder) for word in _mount("--ro-bind-try", path)]
-        shut_in = self._shut_in(argv, limits, mounts, folder)
+        shut_in = self._shut_in(argv, limits, _toolchain().with_more([*visible, folder]), folder)
         environment = self.environment(folder)
         return process.spawn(shut_in, output=output, pass_fds=pass_fds, cwd=folder, env=environment)
 
     def inner_pid(self, child: "subprocess.Popen[bytes]") -> int:
         """Process id, as seen from here, of the command that a spawned child wraps; 0 while there is none.
 
-        bubblewrap stays outside as the namespace's monitor and inside as its init; the init has one child.
+        Either means stays outside as the namespace's monitor and inside as its init, whose first child it is.
         """
         pid = child.pid
         for _ in range(0 if self.level is Level.LIMITS else 2):
@@ -130,16 +187,12 @@ class Sandbox:
         if self.level is Level.FULL:
             os.chown(folder, self.uid, self.uid)
 
-    def _shut_in(self, argv: Sequence[str], limits: Limits, mounts: Sequence[str], folder: Path) -> list[str]:
-        """`argv` behind bubblewrap, the user's change and prlimit, as the level asks."""
+    def _shut_in(self, argv: Sequence[str], limits: Limits, view: View, folder: Path) -> list[str]:
+        """`argv` behind prlimit and the means of the level."""
         command = limited(argv, limits)
         if self.level is Level.LIMITS:
             return command
-        wrap = ["bwrap", *_ALONE, *_host_mounts(), *_PRIVATE, *mounts, "--chdir", str(folder), "--remount-ro", "/"]
-        if self.level is Level.USER:
-            return [*wrap, "--unshare-user", "--uid", str(_NOBODY), "--gid", str(_NOBODY), "--", *command]
-        user = ["setpriv", f"--reuid={self.uid}", f"--regid={self.uid}", "--clear-groups", "--inh-caps=-all", "--"]
-        return [*wrap, "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--", *user, *command]
+        return [*_BEHIND[self.means](view, folder, self.uid if self.level is Level.FULL else None), *command]
 
     def environment(self, folder: Path) -> dict[str, str]:
         """The whole environment of what runs inside: nothing of the judge's own."""
@@ -165,31 +218,53 @@ def reach(allowed: str, threads: int = 1, seat: int = 0) -> Sandbox:
         raise EnvironmentFault(
             "'prlimit' is not here; install util-linux, the judge limits every build and run with it"
         )
-    if os.environ.get("KCOURT_SANDBOX") == str(Level.LIMITS):
-        reached, why = Level.LIMITS, "KCOURT_SANDBOX=limits is set"
-    else:
-        reached, why = _reached()
+    reached, means, why = _reached(_cap())
     if reached < wanted:
         raise EnvironmentFault(
             f"the sandbox reaches level '{reached}' here, '{wanted}' is asked for ({why}); "
             f"say --allow-sandbox {reached} to grade with less isolation (the level is on every row)"
         )
-    return Sandbox(reached, {"OMP_NUM_THREADS": str(threads)}, FIRST_UID + seat)
+    return Sandbox(reached, {"OMP_NUM_THREADS": str(threads)}, FIRST_UID + seat, means)
+
+
+def _cap() -> Level:
+    """The level that `KCOURT_SANDBOX` keeps the sandbox to; raises UsageError when it names none."""
+    try:
+        return Level.parse(os.environ.get("KCOURT_SANDBOX") or str(Level.FULL))
+    except UsageError as error:
+        raise UsageError(f"KCOURT_SANDBOX: {error}") from None
+
+
+@lru_cache
+def _reached(cap: Level) -> tuple[Level, Means, str]:
+    """The strongest level up to `cap` that works here, found by trying, by which means, and what keeps it there."""
+    failed: list[str] = []
+    highest = min(cap, Level.FULL if os.getuid() == 0 else Level.USER)
+    limit = f"KCOURT_SANDBOX={cap} is set" if cap is highest else "only root can give untrusted code a user of its own"
+    for level in range(highest, Level.LIMITS, -1):
+        for means in Means:
+            why = why_not(Level(level), means)
+            if not why:
+                return Level(level), means, "; ".join(failed) or limit
+            failed.append(f"{Level(level)} by {means}: {why}")
+    return Level.LIMITS, Means.BUBBLEWRAP, "; ".join(failed) or limit
+
+
+def why_not(level: Level, means: Means) -> str:
+    """What keeps `true` from running at a level by some means; empty when it runs."""
+    if means is Means.BUBBLEWRAP and shutil.which("bwrap") is None:
+        return "bwrap is not here (on Debian: apt-get install bubblewrap)"
+    try:
+        with scratch_folder() as folder:
+            tried = Sandbox(level, means=means).run(["true"], Limits(wall_s=10), folder)
+    except EnvironmentFault as fault:
+        return str(fault)[-200:]
+    return "" if tried.ok else tried.output.strip()[-200:] or "it does not start"
 
 
 @lru_cache(maxsize=1)
-def _reached() -> tuple[Level, str]:
-    """The strongest level that works here, found by trying; and what kept the next one from working."""
-    if shutil.which("bwrap") is None:
-        return Level.LIMITS, "bwrap is not here; on Debian: apt-get install bubblewrap"
-    why = ""
-    for level in [Level.FULL, Level.USER] if os.getuid() == 0 else [Level.USER]:
-        with scratch_folder() as folder:
-            tried = Sandbox(level).run(["true"], Limits(wall_s=10), folder)
-        if tried.ok:
-            return level, why or "only root can give untrusted code a user of its own"
-        why = f"level '{level}' fails: {tried.output.strip()[-200:]}"
-    return Level.LIMITS, why
+def _bubblewrap_version() -> str:
+    return process.run(["bwrap", "--version"], limits=Limits(wall_s=10)).output.strip()
 
 
 @contextmanager

@@ -249,15 +249,15 @@ FIELDS = {
 }
 HEADERS = {
     "Authorization": "`Bearer <token>`: the episode's own. An open judge does not need it.",
-    schemas.HEADER_IDEMPOTENCY: "A request that is repeated with its key is graded once. Another body under it: 400.",
-    schemas.HEADER_ATTEMPT: "Which attempt of the episode asks.",
-    schemas.HEADER_TOKENS: "Tokens that the episode has used so far.",
-    schemas.HEADER_HOME_RANK: "On failover, the rank that was lost.",
-    schemas.HEADER_REQUEST_ID: "Comes back with the answer, and stands in the logs.",
+    schemas.Header.IDEMPOTENCY: "A request that is repeated with its key is graded once. Another body under it: 400.",
+    schemas.Header.ATTEMPT: "Which attempt of the episode asks.",
+    schemas.Header.TOKENS: "Tokens that the episode has used so far.",
+    schemas.Header.HOME_RANK: "On failover, the rank that was lost.",
+    schemas.Header.REQUEST_ID: "Comes back with the answer, and stands in the logs.",
     "Prefer": "`respond-async`: 202 at once, and the answer under `/grades/{id}`.",
-    schemas.HEADER_KIND: "Driver only: `promoted` or `harvested`.",
-    schemas.HEADER_OF_GRADE: "Driver only: the grade that is promoted.",
-    schemas.HEADER_EPISODE: "Driver only: the episode that is spoken for.",
+    schemas.Header.KIND: "Driver only: `promoted` or `harvested`.",
+    schemas.Header.OF_GRADE: "Driver only: the grade that is promoted.",
+    schemas.Header.EPISODE: "Driver only: the episode that is spoken for.",
 }
 ANSWERS = {
     "grade_id": "UUID, made before work starts.",

@@ -116,7 +116,7 @@ class NodeFiles:
             "setups": self.setups,
             "harness_options": self.options,
             "workers": 2,
-            "timeout_s": 60,
+            "timeout_s": 240,
         }
         return AgentConfig.model_validate(defaults | self.settings)
 
@@ -143,7 +143,7 @@ class NodeFiles:
 
     def until(self, kind: str, count: int = 1) -> list[dict[str, Any]]:
         """Wait until `count` events of a kind are there."""
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120
         while len(found := self.events(kind)) < count:
             assert time.monotonic() < deadline, f"no {count} events {kind}"
             time.sleep(0.02)
@@ -160,7 +160,7 @@ class NodeFiles:
 
 def finished(driver: "subprocess.Popen[str]", expect: int = 0) -> dict[str, Any]:
     """Wait for a driver; its exit code must be `expect`."""
-    out, err = driver.communicate(timeout=120)
+    out, err = driver.communicate(timeout=240)
     assert driver.returncode == expect, err
     return json.loads(out) if out else {}
 

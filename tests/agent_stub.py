@@ -7,14 +7,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from bench.judge.schemas import (
-    DRIVER_LABEL,
-    HEADER_EPISODE,
-    HEADER_IDEMPOTENCY,
-    HEADER_KIND,
-    Outcome,
-    label_of,
-)
+from bench.judge.schemas import DRIVER_LABEL, Header, Outcome, label_of
 
 
 @dataclass
@@ -81,7 +74,7 @@ class StubJudge:
 
     def handle(self, route: str, headers: dict[str, str], body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         label = label_of(self.secret, headers.get("Authorization", "").removeprefix("Bearer "))
-        key = headers[HEADER_IDEMPOTENCY]
+        key = headers[Header.IDEMPOTENCY]
         with self.lock:
             known = key in self.answers
             self.seen.append(Seen(route, label, headers, body))
@@ -89,11 +82,11 @@ class StubJudge:
             return _error(503, "rank_lost")
         if label is None:
             return _error(401, "unauthorized")
-        if (label == DRIVER_LABEL) != (HEADER_KIND in headers):
+        if (label == DRIVER_LABEL) != (Header.KIND in headers):
             return _error(403, "forbidden")
         if body["rank"] != self.rank:
             return _error(421, "wrong_rank")
-        episode = headers.get(HEADER_EPISODE, label)
+        episode = headers.get(Header.EPISODE, label)
         with self.lock:
             again = episode in self.submitted and not episode.startswith("multi.")
             if route == "/submit" and not known and again:

@@ -10,6 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# How fast examples are made and run says how busy the machine is; the same ones are tried each time.
+settings.register_profile("calm", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("calm")
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -38,7 +43,7 @@ def repository() -> Path:
 def kcourt(tmp_path: Path) -> Callable[..., Ran]:
     """Runs `kcourt` as a process in a folder of the test's own; `env` adds variables."""
 
-    def run(*arguments: str, timeout_s: float = 60, env: dict[str, str] | None = None) -> Ran:
+    def run(*arguments: str, timeout_s: float = 240, env: dict[str, str] | None = None) -> Ran:
         done = subprocess.run(
             [Path(sys.executable).with_name("kcourt"), *arguments],
             cwd=tmp_path,

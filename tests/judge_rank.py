@@ -3,7 +3,6 @@
 import contextlib
 import json
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -15,6 +14,7 @@ from typing import Any
 import httpx
 import psutil
 from living import family
+from ports import free_port
 
 from bench.judge.schemas import token_for
 
@@ -28,7 +28,8 @@ SETUPS = {
 # The kernel of each problem, as a job lists them: all of one, and the last of another.
 PROBLEMS = [*["axpy"] * 16, "gelu"]
 GOOD = {"kernel": "axpy", "source": "// a good kernel"}
-START_S = 30.0
+# How long a test waits for what happens at once on an idle machine.
+PATIENCE_S = 120.0
 
 
 @dataclass(frozen=True)
@@ -54,19 +55,20 @@ class Rank:
         return judge
 
     def wait_until_healthy(self) -> dict[str, Any]:
-        return self.wait_for_status("ok")
+        return self.wait_for_health(status="ok")
 
-    def wait_for_status(self, status: str) -> dict[str, Any]:
-        deadline = time.monotonic() + START_S
+    def wait_for_health(self, **fields: Any) -> dict[str, Any]:
+        """Wait until `/health` says so; its whole answer."""
+        deadline = time.monotonic() + PATIENCE_S
         while time.monotonic() < deadline:
             with contextlib.suppress(httpx.TransportError):
                 answer = self.http.get("/health")
-                if answer.status_code == 200 and answer.json()["status"] == status:
+                if answer.status_code == 200 and answer.json().items() >= fields.items():
                     found: dict[str, Any] = answer.json()
                     return found
             time.sleep(0.02)
         logs = "\n".join(path.read_text()[-3000:] for path in (self.folder / "logs").glob("*.log"))
-        raise AssertionError(f"the rank never said {status}:\n{logs}")
+        raise AssertionError(f"the rank never said {fields}:\n{logs}")
 
     def post(self, route: str, body: Any = GOOD, label: str | None = None, **headers: str) -> httpx.Response:
         """One request; a label brings its token, `Some_Header=` becomes `Some-Header`."""
@@ -84,12 +86,12 @@ class Rank:
     def stop(self) -> int:
         """SIGTERM, as a job ends its services; the exit code."""
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(START_S)
+        return self.process.wait(PATIENCE_S)
 
 
 def wait_for(path: Path) -> None:
     """Wait until another process has made a file."""
-    deadline = time.monotonic() + START_S
+    deadline = time.monotonic() + PATIENCE_S
     while not path.exists():
         assert time.monotonic() < deadline, f"{path} never came"
         time.sleep(0.005)
@@ -97,15 +99,10 @@ def wait_for(path: Path) -> None:
 
 def wait_for_text(path: Path, text: str) -> None:
     """Wait until another process has written a text into a file."""
-    deadline = time.monotonic() + START_S
+    deadline = time.monotonic() + PATIENCE_S
     while text not in path.read_text():
         assert time.monotonic() < deadline, f"{path} never said {text}"
         time.sleep(0.005)
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as opened:
-        return int(opened.getsockname()[1])
 
 
 def write_config(folder: Path, closed: bool = False, **settings: Any) -> Path:
@@ -132,16 +129,22 @@ def write_config(folder: Path, closed: bool = False, **settings: Any) -> Path:
 
 @contextlib.contextmanager
 def rank(
-    folder: Path, closed: bool = False, restarts: int = 5, healthy: bool = True, **settings: Any
+    folder: Path,
+    closed: bool = False,
+    restarts: int = 5,
+    healthy: bool = True,
+    stall_s: float = PATIENCE_S,
+    **settings: Any,
 ) -> Iterator[Rank]:
-    """A rank that runs; it is ended, whatever happens."""
+    """A rank that runs; it is ended, whatever happens. Its router waits `stall_s` for the rest of a body."""
     path = write_config(folder, closed, **settings)
     program = str(Path(__file__).with_name("fake_rank.py"))
     output = (folder / "router.out").open("ab")
-    process = subprocess.Popen([sys.executable, program, path, str(restarts)], stdout=output, stderr=output)
+    argv = [sys.executable, program, path, str(restarts), str(stall_s)]
+    process = subprocess.Popen(argv, stdout=output, stderr=output)
     config = json.loads(path.read_text())
     url = f"http://127.0.0.1:{config['router_port']}"
-    with httpx.Client(base_url=url, timeout=START_S, trust_env=False) as http:
+    with httpx.Client(base_url=url, timeout=PATIENCE_S, trust_env=False) as http:
         running = Rank(folder, config, process, http)
         try:
             if healthy:

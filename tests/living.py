@@ -19,7 +19,7 @@ def sleepers(nap: str) -> list[int]:
     return [process.pid for process in psutil.process_iter(["cmdline"]) if nap in (process.info["cmdline"] or [])]
 
 
-def ended(pids: Iterable[int], within_s: float = 5) -> bool:
+def ended(pids: Iterable[int], within_s: float = 60) -> bool:
     """Whether all of them end in time; one that nobody has reaped yet has ended."""
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):

@@ -9,7 +9,7 @@ from agent_node import SECRET, NodeFiles, finished
 from agent_stub import StubJudge
 from living import family
 
-from bench.judge.schemas import HEADER_HOME_RANK, End
+from bench.judge.schemas import End, Header
 
 SOLVED = "/* solved */"
 SCORE = {"tool": "score", "source": SOLVED}
@@ -35,7 +35,7 @@ def test_lost_home_rank_is_served_by_a_survivor(tmp_path: Path) -> None:
         node.script("s", [SCORE, SUBMIT], ["axpy"])
         assert node.run()["ends"] == {"submitted": 1}
         assert len(home.seen) == 1
-        assert [seen.headers[HEADER_HOME_RANK] for seen in survivor.seen] == ["0", "0"]
+        assert [seen.headers[Header.HOME_RANK] for seen in survivor.seen] == ["0", "0"]
         assert [seen.body["rank"] for seen in survivor.seen] == [1, 1]
 
 
@@ -61,7 +61,7 @@ def test_token_of_another_job_is_refused_and_nothing_counts(tmp_path: Path) -> N
 def test_cancel_marks_what_runs_and_leaves_the_rest_unstarted(tmp_path: Path) -> None:
     with StubJudge(0, SECRET) as judge:
         node = NodeFiles(tmp_path, [judge.url])
-        node.script("s", [{"tool": "sleep", "seconds": 60}], ["axpy", "gelu", "sgemm"])
+        node.script("s", [{"tool": "sleep", "seconds": 300}], ["axpy", "gelu", "sgemm"])
         driver = node.start()
         node.until("attempt_started", 2)
         driver.send_signal(signal.SIGTERM)

@@ -27,7 +27,7 @@ from agent.usage import NOTHING, Usage
 from bench.build.toolchain import toolchains
 from bench.errors import ConfigError, UsageError
 from bench.judge.client import Envelope, JudgeRefused
-from bench.judge.schemas import End, GradeRequest, Language, SubmissionMode, token_for
+from bench.judge.schemas import End, GradeRequest, Language, Problem, SubmissionMode, token_for
 
 SINGLE, MULTI, BLIND = SubmissionMode.SINGLE, SubmissionMode.MULTI, SubmissionMode.BLIND
 
@@ -137,6 +137,24 @@ def test_bad_problem_names_file_and_line(tmp_path: Path, problem: dict[str, Any]
     node.problems[0] |= problem
     with pytest.raises(ConfigError, match=f"problems.jsonl{text}"):
         read_problems(node.config())
+
+
+def test_a_problem_keeps_whatever_its_text_holds(tmp_path: Path) -> None:
+    node = NodeFiles(tmp_path, ["http://x"])
+    node.add("s", ["axpy"], {})
+    config, text = node.config(), "one\u2028two\x85three"
+    problem = Problem(setup="s", kernel="axpy", language="c", text=text)
+    config.problems_file.write_text(problem.model_dump_json() + "\n", encoding="utf-8")
+    assert read_problems(config) == [(0, problem)]
+
+
+@pytest.mark.parametrize("content", [None, b"\xff"], ids=["missing", "not-utf8"])
+def test_a_configuration_that_cannot_be_read_is_named(tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "agent.json"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(ConfigError, match=str(path)):
+        AgentConfig.read(path)
 
 
 def test_deals_every_nth_problem_with_its_index_in_the_whole_list(tmp_path: Path) -> None:

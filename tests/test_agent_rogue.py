@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import sys
 import time
 from datetime import datetime
 from pathlib import Path
@@ -20,7 +21,7 @@ SAY_READY, SAY_DONE = f"echo '{READY}'", f"echo '{DONE}'"
 
 @pytest.fixture
 def node(tmp_path: Path) -> NodeFiles:
-    return NodeFiles(tmp_path, URLS, exit_grace_s=0.3, ready_timeout_s=1.5, idle_timeout_s=1.5)
+    return NodeFiles(tmp_path, URLS)
 
 
 def test_ends_come_from_the_stream_and_never_from_exit_codes(node: NodeFiles) -> None:
@@ -28,16 +29,14 @@ def test_ends_come_from_the_stream_and_never_from_exit_codes(node: NodeFiles) ->
         "finished": f"{SAY_READY}; {SAY_DONE}; exit 7",
         "api": f"""{SAY_READY}; echo '{{"end": "api"}}'; exit 0""",
         "context": f"""{SAY_READY}; echo '{{"end": "context"}}'; exit 1""",
-        "lingers": f"{SAY_READY}; {SAY_DONE}; sleep 60",
-        "closes": f"{SAY_READY}; {SAY_DONE}; exec >&- 2>&-; sleep 60",
+        "lingers": f"{SAY_READY}; {SAY_DONE}; sleep 300",
+        "closes": f"{SAY_READY}; {SAY_DONE}; exec >&- 2>&-; sleep 300",
         "wordless": f"{SAY_READY}; exit 0",
-        "stalls": f"{SAY_READY}; sleep 60",
-        "wrong-tools": """echo '{"tools": ["score"]}'; sleep 60""",
-        "no-tools": "sleep 60",
+        "wrong-tools": """echo '{"tools": ["score"]}'; sleep 300""",
         "no-tools-exit": f"{SAY_DONE}",
         "missing": "exec /no/such/program",
         "garbage": f"""head -c 99999 /dev/urandom; echo; echo '{{"tools": 3}}'; {SAY_READY}; {SAY_DONE}""",
-        "greedy": f"""{SAY_READY}; echo '{{"tokens": 200000000}}'; sleep 60""",
+        "greedy": f"""{SAY_READY}; echo '{{"tokens": 200000000}}'; sleep 300""",
         "deaf": f"""trap '' TERM; {SAY_READY}; {SAY_DONE}; while :; do sleep 1; done""",
     }
     for setup, shell in shells.items():
@@ -45,7 +44,7 @@ def test_ends_come_from_the_stream_and_never_from_exit_codes(node: NodeFiles) ->
     flood = f"{SAY_READY}; yes \"$(printf '%8000s')\""
     node.add("floods", ["axpy"], {"shell": flood}, harness="rogue", budget={"timeout_s": 2})
     node.rogue("absent", ["axpy"], program="/no/such/client")
-    node.settings |= {"workers": 8, "crash_attempts": 2}
+    node.settings |= {"workers": 8, "crash_attempts": 2, "exit_grace_s": 0.3}
     node.run()
     seen = {setup: node.record(setup, "axpy") for setup in node.setups}
     expected = {
@@ -55,9 +54,7 @@ def test_ends_come_from_the_stream_and_never_from_exit_codes(node: NodeFiles) ->
         "lingers": (End.FINISHED, 1),
         "closes": (End.FINISHED, 1),
         "wordless": (End.CRASH, 2),
-        "stalls": (End.CRASH, 2),
         "wrong-tools": (End.TOOLS_UNAVAILABLE, 2),
-        "no-tools": (End.TOOLS_UNAVAILABLE, 2),
         "no-tools-exit": (End.TOOLS_UNAVAILABLE, 2),
         "missing": (End.START_FAILED, 1),
         "garbage": (End.FINISHED, 1),
@@ -67,30 +64,46 @@ def test_ends_come_from_the_stream_and_never_from_exit_codes(node: NodeFiles) ->
         "absent": (End.START_FAILED, 1),
     }
     assert {setup: (record.end, record.attempts) for setup, record in seen.items()} == expected
-    assert seen["finished"].exit_code == 7
-    assert seen["finished"].tokens_output is None
 
 
-def test_nothing_that_a_client_started_survives_it(node: NodeFiles) -> None:
-    daemon = "import os,time\nif os.fork() == 0:\n os.setsid()\n if os.fork() == 0: time.sleep(300)\n os._exit(0)"
-    escapes = f'python3 -S -c "{daemon}" & setsid sleep 300 & (sleep 300 &) ; wait %1'
-    node.rogue("s", ["axpy"], shell=f"{SAY_READY}; {escapes}; sleep 0.2; {SAY_DONE}")
+SILENT = {
+    "stalls": ({"idle_timeout_s": 1}, f"{SAY_READY}; sleep 300", End.CRASH),
+    "no-tools": ({"ready_timeout_s": 1}, "sleep 300", End.TOOLS_UNAVAILABLE),
+}
+
+
+@pytest.mark.parametrize(("limit", "shell", "end"), SILENT.values(), ids=SILENT)
+def test_silence_ends_an_attempt(node: NodeFiles, limit: dict[str, float], shell: str, end: End) -> None:
+    node.settings |= limit | {"crash_attempts": 2}
+    node.rogue("s", ["axpy"], shell=shell)
+    node.run()
+    assert (node.record("s", "axpy").end, node.record("s", "axpy").attempts) == (end, 2)
+
+
+def test_exit_code_and_what_was_not_reported_are_kept(node: NodeFiles) -> None:
+    node.rogue("s", ["axpy"], shell=f"{SAY_READY}; {SAY_DONE}; exit 7")
+    node.run()
+    record = node.record("s", "axpy")
+    assert (record.end, record.exit_code, record.tokens_output) == (End.FINISHED, 7, None)
+
+
+def test_nothing_that_a_client_started_survives_it(node: NodeFiles, tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    sleep = "os.execlp('sleep', 'sleep', '300')"
+    daemon = f"import os\nif os.fork() == 0:\n os.setsid()\n if os.fork() == 0: {sleep}\n os._exit(0)"
+    escapes = f'{sys.executable} -S -c "{daemon}" & setsid sleep 300 & (sleep 300 &)'
+    waits = f"until [ -e {go} ]; do sleep 0.05; done"
+    node.rogue("s", ["axpy"], shell=f"{SAY_READY}; {escapes}; {waits}; {SAY_DONE}")
     driver = node.start()
-    node.until("attempt_started")
-    seen: set[int] = set()
-    while driver.poll() is None:
-        seen |= {child.pid for child in family(driver.pid)}
-        node.until("attempt_started")
-        if node.events("episode_ended"):
-            break
+    sleepers = until_sleeping(driver.pid, 3)
+    go.touch()
     finished(driver)
-    assert len(seen) >= 4
-    assert ended(seen)
+    assert ended([sleeper.pid for sleeper in sleepers])
 
 
 def until_sleeping(pid: int, count: int) -> list[psutil.Process]:
     """Wait for `count` processes `sleep 300` below a driver."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
         found = [child for child in family(pid, "300") if child.name() == "sleep"]
         if len(found) == count:
@@ -126,26 +139,24 @@ def test_client_gets_a_home_of_its_own_and_no_inherited_secrets(node: NodeFiles)
 def test_lost_episode_process_costs_only_its_own_episode(node: NodeFiles) -> None:
     node.rogue("victim", ["axpy"], shell=f"{SAY_READY}; setsid sleep 300 & sleep 300")
     node.rogue("other", ["axpy"], shell=f"{SAY_READY}; sleep 0.5; {SAY_DONE}")
-    node.settings |= {"idle_timeout_s": 60, "ready_timeout_s": 60}
     driver = node.start()
     sleepers = until_sleeping(driver.pid, 2)
     episodes = family(driver.pid, recursive=False)
     victim = next(episode for episode in episodes if episode in sleepers[0].parents())
     victim.kill()
     assert finished(driver)["ends"] == {"crash": 1, "finished": 1}
-    assert ended([sleeper.pid for sleeper in sleepers], within_s=0)
+    assert ended([sleeper.pid for sleeper in sleepers])
     assert node.record("victim", "axpy").attempts == 1
 
 
 def test_killed_driver_takes_its_clients_along(node: NodeFiles) -> None:
     node.rogue("s", ["axpy"], shell=f"{SAY_READY}; exec sleep 300")
-    node.settings |= {"idle_timeout_s": 60, "ready_timeout_s": 60}
     driver = node.start()
     until_sleeping(driver.pid, 1)
     seen = [child.pid for child in family(driver.pid)]
     driver.send_signal(signal.SIGKILL)
-    driver.communicate(timeout=30)
-    assert ended(seen, within_s=10)
+    driver.communicate(timeout=120)
+    assert ended(seen)
 
 
 def test_sixty_episodes_at_six_workers_keep_the_driver_small(tmp_path: Path) -> None:
@@ -163,9 +174,9 @@ def test_sixty_episodes_at_six_workers_keep_the_driver_small(tmp_path: Path) -> 
 
 
 def test_starts_are_staggered(node: NodeFiles) -> None:
-    node.settings |= {"workers": 3, "start_stagger_s": 0.5}
+    node.settings |= {"workers": 3, "start_stagger_s": 1}
     node.rogue("s", ["axpy", "gelu", "sgemm"], shell=f"{SAY_READY}; {SAY_DONE}")
     node.run()
     first, _, last = (datetime.fromisoformat(event["at"]) for event in node.events("episode_started"))
-    # Nominally a second; a busy machine may start the first one late.
+    # Nominally two seconds; a busy machine may start the first one late.
     assert (last - first).total_seconds() >= 0.5

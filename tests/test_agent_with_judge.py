@@ -1,16 +1,16 @@
 """An agent node against a real router and judge (whose measuring process is the fake one)."""
 
 import os
-import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from agent_node import NodeFiles
+from judge_rank import PATIENCE_S
+from ports import free_port
 
 from agent.answers import accepted_submit, read_calls
 from bench.config import JudgeConfig
@@ -21,18 +21,10 @@ HERE = Path(__file__).parent
 SOLVED, WRONG = "/* right */", "// fake: wrong"
 
 
-def free_ports(count: int) -> list[int]:
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
-
-
 @pytest.fixture
 def node(tmp_path: Path) -> Iterator[NodeFiles]:
     """A node with three setups and the judge that serves them."""
-    router_port, judge_port = free_ports(2)
+    router_port, judge_port = free_port(), free_port()
     url = f"http://127.0.0.1:{router_port}"
     node = NodeFiles(tmp_path, [url], workers=3)
     node.script("gold", [{"tool": "score", "source": WRONG}, {"tool": "submit", "source": SOLVED}], ["axpy"])
@@ -54,18 +46,18 @@ def node(tmp_path: Path) -> Iterator[NodeFiles]:
     )
     path = tmp_path / "judge.json"
     path.write_text(config.model_dump_json())
-    argv = [sys.executable, str(HERE / "fake_rank.py"), str(path)]
+    argv = [sys.executable, str(HERE / "fake_rank.py"), str(path), "5", str(PATIENCE_S)]
     judge = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=os.environ)
     try:
         _until_healthy(url)
         yield node
     finally:
         judge.terminate()
-        judge.wait(30)
+        judge.wait(PATIENCE_S)
 
 
 def _until_healthy(url: str) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE_S
     with JudgeClient(url) as client:
         while time.monotonic() < deadline:
             try:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from judge_rank import GOOD, Rank, rank, wait_for
+from judge_rank import GOOD, PATIENCE_S, Rank, rank, wait_for
 
 from bench.judge.schemas import ErrorBody, GradeRequest
 
@@ -171,7 +171,7 @@ def test_a_source_file_in_the_shared_folder_is_graded(open_rank: Rank) -> None:
 
 def raw(running: Rank, request: bytes) -> socket.socket:
     """A connection on which a request was sent as it is."""
-    connection = socket.create_connection(("127.0.0.1", running.port), timeout=30)
+    connection = socket.create_connection(("127.0.0.1", running.port), timeout=PATIENCE_S)
     connection.sendall(request)
     return connection
 
@@ -186,11 +186,12 @@ def head(length: int, extra: str = "") -> bytes:
     return f"POST /score HTTP/1.1\r\nHost: judge\r\nContent-Length: {length}\r\n{extra}\r\n".encode()
 
 
-def test_a_length_longer_than_the_body_is_told_so(open_rank: Rank) -> None:
+def test_a_length_longer_than_the_body_is_told_so(tmp_path: Path) -> None:
     body = json.dumps(GOOD).encode()
-    said = everything(raw(open_rank, head(len(body) + 100) + body))
-    assert said.startswith(b"HTTP/1.1 400") and b'"incomplete_body"' in said
-    assert_grades(open_rank)
+    with rank(tmp_path, stall_s=0.3) as hasty:
+        said = everything(raw(hasty, head(len(body) + 100) + body))
+        assert said.startswith(b"HTTP/1.1 400") and b'"incomplete_body"' in said
+        assert b'"solved"' in everything(raw(hasty, head(len(body), "Connection: close\r\n") + body))
 
 
 def test_a_length_shorter_than_the_body_cuts_it(open_rank: Rank) -> None:

@@ -112,10 +112,11 @@ def test_the_demo_study_ships():
         pytest.param("study: [", "not valid YAML", id="yaml"),
         pytest.param("study: mine", "question", id="missing"),
         pytest.param("- a", "study", id="list"),
+        pytest.param("study: é", "not UTF-8", id="not-utf8"),
     ],
 )
 def test_a_broken_study_file_is_named(tmp_path, text, expected):
-    (tmp_path / "mine.yaml").write_text(text)
+    (tmp_path / "mine.yaml").write_text(text, encoding="latin-1")
     with pytest.raises(ConfigError, match=expected) as caught:
         read_study("mine", tmp_path)
     assert "mine.yaml" in str(caught.value)

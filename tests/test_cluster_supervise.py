@@ -202,7 +202,7 @@ def started(running):
 )
 def test_every_end_is_recorded(tmp_path, steps, code, state, exit_status):
     running = steps.start(step(tmp_path, code))
-    running.wait(20)
+    running.wait(120)
     steps.note_ends()
     (record,) = end_records(RunLayout(tmp_path / "run"))
     assert (record["name"], record["role"], record["state"]) == ("agent-0", "agent", state)
@@ -214,7 +214,7 @@ def test_stop_gives_a_step_time_to_leave(tmp_path, steps):
     code = "import signal, sys; signal.signal(15, lambda *_: sys.exit(7));print('up', flush=True); signal.pause()"
     running = steps.start(step(tmp_path, code))
     started(running)
-    steps.stop(Role.AGENT, grace_s=20)
+    steps.stop(Role.AGENT, grace_s=60)
     (record,) = end_records(RunLayout(tmp_path / "run"))
     assert (record["exit_code"], record["stopped"]) == (7, True)
 
@@ -237,7 +237,7 @@ def test_a_step_gets_its_environment_and_cpus(tmp_path, steps):
     code = "import os; print(os.environ['COLOUR'], sorted(os.sched_getaffinity(0)))"
     cpu = this_host().cpus[-1]
     running = steps.start(step(tmp_path, code, cpus=(cpu,), env={"COLOUR": "blue"}))
-    assert running.wait(20) == 0
+    assert running.wait(120) == 0
     assert log_tail(running.step.log) == f"blue [{cpu}]"
 
 
@@ -270,7 +270,7 @@ def test_signals_become_causes_and_the_first_counts(number, cause):
     before = signal.getsignal(number)
     with Interrupts() as interrupts:
         os.kill(os.getpid(), number)
-        interrupts.pause(20)
+        interrupts.pause(60)
         os.kill(os.getpid(), signal.SIGTERM)
         assert interrupts.verdict is not None
         assert interrupts.verdict.cause is cause
@@ -278,7 +278,7 @@ def test_signals_become_causes_and_the_first_counts(number, cause):
 
 
 def test_end_records_are_json(tmp_path, steps):
-    steps.start(step(tmp_path, "pass")).wait(20)
+    steps.start(step(tmp_path, "pass")).wait(120)
     steps.note_ends()
     steps.note_ends()
     record = json.loads(RunLayout(tmp_path / "run").end_record("agent-0").read_text())

@@ -83,4 +83,5 @@ def killed_after_a_submit(runs, demo):
 
 def judge_of(pid, config):
     """The judge process that serves a config file, behind the router that started it."""
-    return next(process for process in family(pid, str(config)) if "bench.judge.app" in process.cmdline())
+    serving = family(pid, str(config))
+    return next(process for process in family(pid, "bench.judge.app") if process in serving)

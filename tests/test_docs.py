@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tomllib
@@ -16,6 +15,7 @@ from typing import Any
 
 import pytest
 import stamina
+from ports import free_ports
 
 from bench import cli
 from bench.judge.client import JudgeClient, JudgeRefused
@@ -125,17 +125,6 @@ def test_the_readme_is_short_and_names_the_two_commands() -> None:
     assert "make demo" in text and "make test" in text
 
 
-def free_pair() -> int:
-    """A port that is free together with the one after it: a router and its judge."""
-    while True:
-        with socket.socket() as first, socket.socket() as second:
-            first.bind(("127.0.0.1", 0))
-            port = int(first.getsockname()[1])
-            with contextlib.suppress(OSError):
-                second.bind(("127.0.0.1", port + 1))
-                return port
-
-
 @contextlib.contextmanager
 def judge(command: str, port: int, folder: Path, environment: dict[str, str]) -> Iterator[None]:
     """The tutorial's judge, healthy, until the block ends; then it is stopped as Ctrl-C would."""
@@ -143,7 +132,7 @@ def judge(command: str, port: int, folder: Path, environment: dict[str, str]) ->
         server = subprocess.Popen(command.split(), cwd=folder, env=environment, stdout=log, stderr=log)
     try:
         with JudgeClient(f"http://127.0.0.1:{port}", timeout_s=5) as client:
-            waiting = stamina.retry_context(on=(JudgeRefused, AssertionError), attempts=None, timeout=90, wait_max=0.5)
+            waiting = stamina.retry_context(on=(JudgeRefused, AssertionError), attempts=None, timeout=200, wait_max=0.5)
             for attempt in waiting:
                 with attempt:
                     if server.poll() is not None:
@@ -152,7 +141,7 @@ def judge(command: str, port: int, folder: Path, environment: dict[str, str]) ->
         yield
     finally:
         server.send_signal(signal.SIGINT)
-        server.wait(30)
+        server.wait(60)
 
 
 def steps(page: Path) -> list[tuple[str, str]]:
@@ -179,7 +168,7 @@ def environment() -> dict[str, str]:
 
 @pytest.mark.timing
 def test_the_tutorial_runs(tmp_path: Path, environment: dict[str, str]) -> None:
-    port = free_pair()
+    port = free_ports(2)  # the router and its judge
     found = [(info, body.replace("8800", str(port))) for info, body in steps(TUTORIAL)]
     serve = next(body for info, body in found if info == "sh serve")
     with judge(serve, port, tmp_path, environment):

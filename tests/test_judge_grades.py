@@ -3,8 +3,8 @@
 import contextlib
 import hashlib
 import json
+import socket
 import sqlite3
-import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
-from judge_rank import GOOD, Rank, rank, wait_for, wait_for_text
+from judge_rank import GOOD, PATIENCE_S, Rank, rank, wait_for, wait_for_text
 
 from bench.judge.client import Envelope, JudgeClient, JudgeRefused
 from bench.verdict import worded
@@ -160,7 +160,7 @@ def test_a_judge_that_cannot_measure_is_unfit_until_it_can(tmp_path: Path) -> No
     why = tmp_path / "unfit"
     why.write_text("gcc is not here")
     with rank(tmp_path, healthy=False) as running:
-        assert running.wait_for_status("unfit")["self_grade"] == "gcc is not here"
+        assert running.wait_for_health(status="unfit")["self_grade"] == "gcc is not here"
         refused = running.post("/score")
         assert (refused.status_code, refused.json()["error"]["code"]) == (503, "unfit")
         assert "gcc is not here" in refused.json()["error"]["message"]
@@ -180,11 +180,11 @@ def test_a_refusal_that_came_after_202_is_told_to_who_polls(tmp_path: Path) -> N
         assert (queued.status_code, running.get(path).status_code) == (202, 202)
         why.write_text("gcc is not here")
         go.touch()
-        running.wait_for_status("unfit")
+        running.wait_for_health(status="unfit")
         refused = running.get(path)
         assert (refused.status_code, refused.json()["error"]["code"]) == (503, "unfit")
         assert "gcc is not here" in refused.json()["error"]["message"]
-        assert running.http.get("/health").json()["inflight_submits"] == 0
+        running.wait_for_health(inflight_submits=0)
 
 
 def test_a_judge_killed_in_mid_grade_grades_the_retry_once(tmp_path: Path) -> None:
@@ -210,7 +210,8 @@ def test_sigterm_finishes_what_is_graded(tmp_path: Path) -> None:
         wait_for(Path(f"{go}.reached"))
         ending = threads.submit(running.stop)
         wait_for_text(running.folder / "logs" / "upstream-0.log", '"draining"')
-        refused = httpx.post(f"http://127.0.0.1:{running.config['judge_port']}/submit", json=GOOD)
+        url = f"http://127.0.0.1:{running.config['judge_port']}/submit"
+        refused = httpx.post(url, json=GOOD, timeout=PATIENCE_S)
         go.touch()
         assert asking.result().json()["outcome"] == "solved"
         assert ending.result() == 0
@@ -285,15 +286,13 @@ def test_the_client_rides_out_a_judge_that_is_killed(tmp_path: Path) -> None:
 
 
 def test_a_client_that_leaves_is_logged(running: Rank, tmp_path: Path) -> None:
-    go = tmp_path / "go"
-
-    def ask() -> None:
-        with contextlib.suppress(httpx.ReadTimeout):
-            httpx.post(f"http://127.0.0.1:{running.port}/score", json=waiting(go), timeout=0.5)
-
-    asking = threading.Thread(target=ask)
-    asking.start()
-    wait_for(Path(f"{go}.reached"))
-    asking.join()
-    wait_for_text(running.folder / "logs" / "upstream-0.log", '"client_gone"')
+    go, body = tmp_path / "go", json.dumps(waiting(tmp_path / "go"))
+    with socket.create_connection(("127.0.0.1", running.port), timeout=PATIENCE_S) as client:
+        head = f"POST /score HTTP/1.1\r\nHost: judge\r\nX-Request-Id: leaves\r\nContent-Length: {len(body)}\r\n\r\n"
+        client.sendall(f"{head}{body}".encode())
+        wait_for(Path(f"{go}.reached"))
+    log = running.folder / "logs" / "upstream-0.log"
+    wait_for_text(log, '"leaves"')
     go.touch()
+    found = [json.loads(line) for line in log.read_text().splitlines() if '"leaves"' in line]
+    assert [(line["event"], line["status"]) for line in found] == [("client_gone", 499)]

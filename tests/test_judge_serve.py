@@ -25,10 +25,10 @@ def test_an_open_judge_says_where_it_is_and_leaves_when_asked(tmp_path: Path) ->
             assert serving.stdout is not None
             said = json.loads(serving.stdout.readline())
             assert said["curl"].startswith(f"curl {said['url']}/score")
-            assert httpx.get(f"{said['url']}/health").status_code in (200, 502)
+            assert httpx.get(f"{said['url']}/health", timeout=60).status_code in (200, 502)
         finally:
             serving.send_signal(signal.SIGTERM)
-        assert serving.wait(30) == 0
+        assert serving.wait(120) == 0
     config = JudgeConfig.read(Path(said["config"]))
     assert config.shard.is_relative_to(tmp_path / ".scratch")
     assert (config.preset, config.allow_sandbox, config.secret_file) == (Preset.S, "limits", None)
@@ -38,15 +38,16 @@ def test_an_open_judge_says_where_it_is_and_leaves_when_asked(tmp_path: Path) ->
     ("text", "names"),
     [
         ("{", "judge.json"),
+        ("é", "judge.json"),
         ('{"rank": 0}', "shard"),
         ('{"shard": "s", "log_dir": "l", "cache_dir": "c", "ports": 1}', "ports"),
     ],
-    ids=["no-json", "missing", "unknown"],
+    ids=["no-json", "not-utf8", "missing", "unknown"],
 )
 def test_a_wrong_configuration_is_named_by_the_command(tmp_path: Path, text: str, names: str) -> None:
     path = tmp_path / "judge.json"
-    path.write_text(text)
-    done = subprocess.run([PROGRAM, "serve", "--config", path], capture_output=True, text=True, timeout=60)
+    path.write_text(text, encoding="latin-1")
+    done = subprocess.run([PROGRAM, "serve", "--config", path], capture_output=True, text=True, timeout=240)
     assert done.returncode == 64
     assert names in done.stderr and "Traceback" not in done.stderr
 
@@ -71,7 +72,7 @@ def test_a_wrong_configuration_is_refused(tmp_path: Path, settings: dict[str, An
 
 
 def serve(folder: Path, *arguments: str | Path) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run([PROGRAM, "serve", *arguments], cwd=folder, capture_output=True, text=True, timeout=60)
+    return subprocess.run([PROGRAM, "serve", *arguments], cwd=folder, capture_output=True, text=True, timeout=240)
 
 
 UNABLE = {

@@ -1,16 +1,15 @@
 """The life of a job, lived by small real processes in the place of judges and drivers."""
 
-import contextlib
 import functools
 import json
 import os
 import signal
-import socket
 import sys
 import threading
 from dataclasses import replace
 
 import pytest
+from ports import free_ports
 
 from bench.config import JudgeConfig
 from bench.errors import ConfigError, ExitCode
@@ -19,6 +18,7 @@ from cluster.job.launchers import Role
 from cluster.job.launchers.local import LocalLauncher
 from cluster.job.layout import RunLayout
 from cluster.job.life import run_job
+from cluster.job.ranks import RankState
 from cluster.job.summary import OwedClass, Standing, conclude, recollected
 from cluster.study.wave import read_wave
 
@@ -87,7 +87,7 @@ for index, problem in read_problems(config):
         for event in ("episode_started", "episode_ended"):
             events.write(json.dumps({"event": event}) + "\\n")
 """
-WAIT = "\nimport signal; signal.signal(15, lambda *_: sys.exit(130)); print('up', flush=True); signal.pause()"
+WAIT = "\nimport signal; signal.signal(15, lambda *_: sys.exit(130)); (config.run_dir / 'up').touch(); signal.pause()"
 
 
 class StandIns:
@@ -104,14 +104,7 @@ class StandIns:
         return self._local.seconds_left
 
     def first_port(self, count):
-        # Asked of the system, so that the workers of one test run do not meet.
-        while True:
-            with contextlib.ExitStack() as held:
-                first = held.enter_context(socket.create_server(("127.0.0.1", 0))).getsockname()[1]
-                with contextlib.suppress(OSError, OverflowError):
-                    for port in range(first + 1, first + count):
-                        held.enter_context(socket.create_server(("127.0.0.1", port)))
-                    return first
+        return free_ports(count)
 
     def start(self, step):
         argv = (sys.executable, "-c", self._code[step.role], step.argv[-1])
@@ -136,7 +129,7 @@ class Notes:
 
 def live_in(folder, launcher, view=None, **settings):
     """Run a job of three problems of one setup; returns its layout and its summary."""
-    values = {"STEP_STOP_GRACE_SECONDS": 20, "JUDGE_READY_SECONDS": 60, "JUDGES_PER_NODE": 1, **settings}
+    values = {"STEP_STOP_GRACE_SECONDS": 60, "JUDGE_READY_SECONDS": 120, "JUDGES_PER_NODE": 1, **settings}
     lines = "".join(f"{key}={value}\n" for key, value in values.items())
     (folder / "plan.json").write_text('{"axpy": []}')
     env = folder / ".env.x"
@@ -235,13 +228,13 @@ def test_a_judge_that_never_answers_runs_out_of_time(live):
     assert summary.ending.exit_code is ExitCode.NEVER_READY
 
 
-# A judge that leaves when the first file of an agent node is there.
+# A judge that leaves once the agents of node 0 are up.
 MORTAL = (
     JUDGE
     + """
 import os, time
 def leave():
-    while not (config.log_dir.parent / "agents" / "node-0").exists():
+    while not (config.log_dir.parent / "agents" / "node-0" / "up").exists():
         time.sleep(0.02)
     os._exit(9)
 if config.rank >= {first}:
@@ -261,11 +254,18 @@ def test_losing_every_rank_tears_the_job_down(live):
     assert ends == {"judge-0": (9, False), "judge-1": (9, False), "agent-0": (130, True)}
 
 
-def test_losing_one_rank_degrades_the_job(live):
-    record = "config.run_dir.parents[1] / 'ended' / 'judge-1.json'"
-    agent = DRIVER + f"\nimport time\nwhile not ({record}).exists(): time.sleep(0.02)"
+def test_losing_one_rank_degrades_the_job(live, tmp_path):
+    view = Notes()
+
+    def release_the_agent(progress):
+        if any(rank.state is RankState.LOST for rank in progress.ranks):
+            (tmp_path / "seen").touch()
+
+    view.progress = release_the_agent
+    waits = f"import time\nwhile not Path({str(tmp_path / 'seen')!r}).exists(): time.sleep(0.02)"
+    agent = f"{DRIVER}\n(config.run_dir / 'up').touch()\n{waits}"
     launcher = StandIns(2, judge=MORTAL.replace("{first}", "1"), agent=agent)
-    layout, summary = live(launcher, JUDGES_PER_NODE=2)
+    layout, summary = live(launcher, view, JUDGES_PER_NODE=2)
     assert summary.ending.exit_code is ExitCode.DEGRADED
     assert layout.results.exists()
 
@@ -279,7 +279,7 @@ def test_a_signal_tears_the_job_down_and_keeps_what_there_is(live, number, code)
     view = Notes()
 
     def interrupt():
-        view.moved.wait(60)
+        view.moved.wait()
         os.kill(os.getpid(), number)
 
     sender = threading.Thread(target=interrupt)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from judge_rank import GOOD, Rank, rank, wait_for, write_config
+from judge_rank import GOOD, PATIENCE_S, Rank, rank, wait_for, write_config
 
 from bench.errors import ConfigError, EnvironmentFault
 from bench.judge.router import run_router
@@ -54,7 +54,8 @@ def test_a_request_id_is_in_the_logs(running: Rank) -> None:
 
 
 def test_answers_come_as_the_judge_gave_them(running: Rank) -> None:
-    straight = httpx.get(f"http://127.0.0.1:{running.config['judge_port']}/task/axpy?language=c")
+    url = f"http://127.0.0.1:{running.config['judge_port']}/task/axpy?language=c"
+    straight = httpx.get(url, timeout=PATIENCE_S)
     through = running.http.get("/task/axpy?language=c")
     assert (through.status_code, through.content) == (straight.status_code, straight.content)
     assert through.json()["signature"].startswith("void axpy(")
@@ -80,7 +81,7 @@ HEALTHS = {
 @pytest.mark.parametrize(("requests", "count"), HEALTHS.values(), ids=HEALTHS)
 def test_the_judge_tells_its_health_however_it_is_asked(running: Rank, requests: bytes, count: int) -> None:
     expected = running.http.get("/health").content
-    with socket.create_connection(("127.0.0.1", running.config["judge_port"]), timeout=30) as connection:
+    with socket.create_connection(("127.0.0.1", running.config["judge_port"]), timeout=PATIENCE_S) as connection:
         connection.sendall(requests)
         said = b"".join(iter(lambda: connection.recv(65536), b""))
     assert said.count(b"HTTP/1.1 200 OK") == said.count(expected) == count
@@ -145,7 +146,7 @@ def test_the_end_of_the_router_ends_judge_and_worker(tmp_path: Path) -> None:
         assert len(below) == 2
         running.process.kill()
         for process in below:
-            process.wait(10)
+            process.wait(PATIENCE_S)
 
 
 def test_an_open_judge_serves_this_machine_only(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from bench.judge.serving import listen
 from bench.judge.supervisor import Supervisor
 from bench.judge.upstream import Upstream
 
-WAIT_S = 20.0
+WAIT_S = 60.0
 ANSWER = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}"
 CLOSING_ANSWER = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}"
 GET = b"GET /health HTTP/1.1\r\nHost: judge\r\n\r\n"
@@ -192,8 +192,10 @@ def test_a_client_that_leaves_takes_its_connection_to_the_judge_along(tmp_path: 
     async def scene(running: Running) -> None:
         _, writer = await running.connect(GET)
         await running.judge.asked.wait()
+        assert not running.judge.left.is_set()
         writer.close()
         await running.judge.left.wait()
+        assert len(running.judge.requests) == 1
 
     run(tmp_path, scene, answers=False)
 

@@ -57,6 +57,26 @@ FORGED = on_load(r"""
 PRINTS = "static char line[1 << 20]; memset(line, 'x', sizeof line); for (int i = 0; i < 1024; i++) "
 BOMB = "volatile char *p = malloc(64ULL << 30); for (uint64_t i = 0; i < 64ULL << 30; i += 4096) p[i] = 1; "
 
+# The page that judge and runner share, found before the seal; go lies at its start, done behind 384 bytes.
+SHARED = "static volatile int64_t *page;\n" + on_load("""
+  char line[512]; FILE *maps = fopen("/proc/self/maps", "r");
+  while (fgets(line, sizeof line, maps)) if (strstr(line, "memfd:control")) page = (int64_t *)strtoull(line, 0, 16);
+  fclose(maps);
+""")
+DONE = "page[384 / 8] = page[0]; "
+
+
+def unreturned(body: str) -> Scene:
+    """A kernel that answers the judge itself."""
+    return Scene(axpy_c(body, SHARED), Outcome.TAMPERED, "state", "it said that it was done and had not returned")
+
+
+# `up(1)` are the variables of the runner's function that calls the kernel.
+NESTS = """import sys
+def up(n): return sys._getframe(n + 1).f_locals
+NOTHING = sys.modules['__main__'].CALL(lambda _: None)
+"""
+
 SCENES = {
     "honest C": Scene(HONEST_C, Outcome.SOLVED, None),
     "honest C++": Scene(HONEST_CPP, Outcome.SOLVED, None, language=CPP),
@@ -95,6 +115,21 @@ SCENES = {
     ),
     "writes behind its output": Scene(axpy_c(f"{LOOP} out[n] = 1;"), Outcome.TAMPERED, "memory", "'out'"),
     "writes before its output": Scene(axpy_c(f"{LOOP} out[-1] = 1;"), Outcome.TAMPERED, "memory", "'out'"),
+    "says that it is done and goes on": unreturned(f"{DONE} for (volatile int i = 0; i < 1 << 20; i++); {LOOP}"),
+    "answers every call itself": unreturned(
+        f"for (int64_t last;;) {{ {LOOP} last = page[0]; {DONE} while (page[0] == last); }}"
+    ),
+    "nests the judge's loop": Scene(
+        axpy_py("out[:] = a * x + y; up(1)['waiter'].kc_py_serve(up(1)['control'], NOTHING)", NESTS),
+        Outcome.TAMPERED, "state", "had not returned", PYTHON,
+    ),
+    "changes a signal's handling": Scene(
+        axpy_c(f"{LOOP} signal(SIGCONT, SIG_IGN);", "#include <signal.h>"), Outcome.TAMPERED, "state", "signal handlers"
+    ),
+    "moves pages over others": Scene(
+        axpy_c(f"{LOOP} mremap(out, 4096, 4096, MREMAP_MAYMOVE | MREMAP_FIXED, x);", "#include <sys/mman.h>"),
+        Outcome.POLICY, "system_call", "system call",
+    ),
     "raises": raises("raise ValueError('no idea')", "ValueError: no idea"),
     "leaves by sys.exit": raises("raise SystemExit(0)", "SystemExit: 0"),
     "recurses for ever": raises("return axpy(x, y, out, n, a)", "RecursionError"),

@@ -1,25 +1,52 @@
-"""The sandbox levels `user` and `full`: what a submission cannot reach, and what honest code can still do."""
+"""The sandbox levels `user` and `full` by each means: what a submission cannot reach, what honest code still can."""
 
+import contextlib
 import os
-from collections.abc import Iterator
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-from kernels import LOOP, axpy_c, axpy_py, court, graded, on_load
+from kernels import HONEST_FORTRAN, LOOP, NEEDS_GFORTRAN, axpy_c, axpy_py, court, graded, on_load, order
+from living import gone, new_nap, sleepers
 
+from bench.errors import UsageError
+from bench.grade import grade
 from bench.judge.schemas import Language, Outcome
-from bench.process import Limits
-from bench.sandbox import Level, Sandbox, scratch_folder
+from bench.process import Limits, kill_tree, signal_of
+from bench.records import GradeReport
+from bench.sandbox import FIRST_UID, Level, Means, Sandbox, reach, scratch_folder, why_not
 
 C, CPP, PYTHON = Language.C, Language.CPP, Language.PYTHON
+LEVELS = (Level.USER, Level.FULL) if os.getuid() == 0 else (Level.USER,)
 STRONGEST = court().sandbox.level
-LEVELS = [level for level in (Level.USER, Level.FULL) if level <= STRONGEST]
-pytestmark = pytest.mark.skipif(not LEVELS, reason=f"this machine reaches sandbox level '{STRONGEST}' only")
+WAYS = [Sandbox(level, means=means) for level in LEVELS for means in Means if not why_not(level, means)]
+pytestmark = pytest.mark.skipif(not WAYS, reason="this machine reaches neither level 'user' nor 'full'")
+Kcourt = Callable[..., Any]
+AS_ROOT = pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
+FEW = Limits(wall_s=20)
 
 
-@pytest.fixture(params=LEVELS or [Level.USER], ids=str)
-def level(request: pytest.FixtureRequest) -> Level:
-    chosen: Level = request.param
+def name(way: Sandbox) -> str:
+    return f"{way.level}-{way.means}"
+
+
+@pytest.fixture(params=WAYS, ids=name)
+def way(request: pytest.FixtureRequest) -> Sandbox:
+    chosen: Sandbox = request.param
+    return chosen
+
+
+@pytest.fixture(params=[way for way in WAYS if way.level is Level.FULL], ids=name)
+def full(request: pytest.FixtureRequest) -> Sandbox:
+    chosen: Sandbox = request.param
     return chosen
 
 
@@ -29,58 +56,271 @@ def folder() -> Iterator[Path]:
         yield made
 
 
-def inside(level: Level, folder: Path, script: str, limits: Limits = Limits(wall_s=20)) -> str:
+@pytest.fixture
+def nap() -> str:
+    return new_nap()
+
+
+def inside(way: Sandbox, folder: Path, script: str, limits: Limits = FEW) -> str:
     """What a shell script prints in the sandbox."""
-    return Sandbox(level).run(["sh", "-c", script], limits, folder).output
+    return way.run(["sh", "-c", script], limits, folder).output
+
+
+@contextlib.contextmanager
+def started(way: Sandbox, folder: Path, script: str) -> Iterator[tuple["subprocess.Popen[bytes]", str]]:
+    """A shell script that runs in the sandbox, once it has printed its first line; and that line."""
+    reading, writing = os.pipe()
+    with open(reading) as lines, open(writing, "wb") as output:
+        child = way.spawn(["sh", "-c", script], FEW, folder, output, ())
+        output.close()
+        try:
+            yield child, lines.readline().strip()
+        finally:
+            kill_tree(child)
+
+
+def graded_by(way: Sandbox, source: str, language: Language = C) -> GradeReport:
+    """A grade of axpy at S whose submission is shut in that way."""
+    sandbox = replace(court().sandbox, level=way.level, means=way.means)
+    return grade(order(source, language), replace(court(), sandbox=sandbox))
 
 
 FORBIDDEN = {
     "the repository": f"ls {Path(__file__).parent}",
     "the accounts": "cat /etc/passwd",
     "the judge's home": "ls -A /root /home | grep .",
+    "other folders": "ls -A / | grep -vE '^(bin|dev|etc|lib|lib32|lib64|libx32|proc|sbin|tmp|usr)$'",
+    "other settings": "ls -A /etc | grep -vE '^(alternatives|ld[.]so[.](cache|conf|conf[.]d))$'",
     "other temporary files": f"ls -A /tmp | grep -v {'kcourt-'}",
+    "devices": "ls -A /dev | grep -vE '^(core|fd|full|null|ptmx|pts|u?random|shm|stderr|stdin|stdout|tty|zero)$'",
     "a write to the root": "touch /made && echo made",
     "a write to the toolchain": "touch /usr/made && echo made",
+    "a write to the devices": "touch /dev/made",
+    "settings of the machine": "ls /proc/sys && (test -w /proc/sys/kernel/core_pattern || test -w /proc/irq)",
     "the network": "cat /proc/net/route | tail -n +2 | grep .",
+    "network devices": "tail -n +3 /proc/net/dev | grep -v ' lo:'",
+    "capabilities": "grep -E 'Cap(Inh|Prm|Eff|Amb):.*[1-9a-f]' /proc/self/status",
+    "new privileges": "grep -E 'NoNewPrivs:.*0' /proc/self/status",
+    "shared memory beyond its size": "fallocate -l 300M /dev/shm/big",
+    "temporary space beyond its size": "fallocate -l 300M /tmp/big",
+    "the namespace's init": "(kill -KILL 1; kill -SEGV 1) 2>&1; ls /proc/1/cwd/tests",
 }
 
 
 @pytest.mark.parametrize("what", FORBIDDEN)
-def test_a_build_cannot_reach(level: Level, folder: Path, what: str) -> None:
-    found = inside(level, folder, f"({FORBIDDEN[what]}) 2>/dev/null && echo REACHED")
-    assert "REACHED" not in found
+def test_a_build_cannot_reach(way: Sandbox, folder: Path, what: str) -> None:
+    found = inside(way, folder, f"({FORBIDDEN[what]}) 2>/dev/null && echo REACHED; echo tried")
+    assert "REACHED" not in found and found.endswith("tried\n")
 
 
-def test_a_build_sees_no_process_but_its_own(level: Level, folder: Path) -> None:
-    pids = inside(level, folder, "echo /proc/[0-9]*").split()
+def test_a_build_reaches_no_socket_of_the_host(way: Sandbox, folder: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        knock = f"bash -c 'echo > /dev/tcp/127.0.0.1/{server.getsockname()[1]}' 2>&1 || echo refused"
+        assert inside(way, folder, knock).endswith("refused\n")
+
+
+def test_a_build_sees_no_process_but_its_own(way: Sandbox, folder: Path) -> None:
+    pids = inside(way, folder, "echo /proc/[0-9]*").split()
     assert 1 <= len(pids) <= 4
 
 
+def test_a_build_inherits_no_descriptor(way: Sandbox, folder: Path) -> None:
+    with tempfile.TemporaryFile() as open_here:
+        os.set_inheritable(open_here.fileno(), True)
+        listing = inside(way, folder, "ls /proc/self/fd")  # the fourth is of the listing itself
+    assert listing.split() == ["0", "1", "2", "3"]
+
+
+def test_descriptors_that_are_passed_arrive(way: Sandbox, folder: Path) -> None:
+    with tempfile.TemporaryFile() as lent, tempfile.TemporaryFile() as output:
+        lent.write(b"lent")
+        lent.flush()
+        script = f"cat /proc/self/fd/{lent.fileno()}; echo; ls /proc/self/fd"
+        child = way.spawn(["sh", "-c", script], FEW, folder, output, [lent.fileno()])
+        assert child.wait(20) == 0
+        output.seek(0)
+        assert sorted(output.read().decode().split()) == sorted(["lent", *map(str, {0, 1, 2, 3, lent.fileno()})])
+
+
 def test_a_build_has_nothing_of_the_judges_environment(
-    level: Level, folder: Path, monkeypatch: pytest.MonkeyPatch
+    way: Sandbox, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KCOURT_TOKEN", "secret")
-    assert "secret" not in inside(level, folder, "cat /proc/self/environ; env")
+    assert "secret" not in inside(way, folder, "cat /proc/self/environ /proc/1/environ; env")
 
 
-def test_full_has_a_user_of_its_own(folder: Path) -> None:
-    if Level.FULL not in LEVELS:
-        pytest.skip("level full needs root")
-    assert int(inside(Level.FULL, folder, "id -u")) not in (0, os.getuid())
-    assert "Operation not permitted" in inside(Level.FULL, folder, "kill -0 1 2>&1; chown 0 . 2>&1; true")
+def test_full_has_a_user_of_its_own(full: Sandbox, folder: Path) -> None:
+    assert int(inside(full, folder, "id -u")) not in (0, os.getuid())
+    assert inside(full, folder, "id -G").split() == inside(full, folder, "id -g").split()
+    assert "Operation not permitted" in inside(full, folder, "kill -0 1 2>&1; chown 0 . 2>&1; true")
 
 
-def test_processes_are_limited(folder: Path) -> None:
-    if Level.FULL not in LEVELS:
-        pytest.skip("level full needs root")
-    bomb = "i=0; while [ $i -lt 40 ]; do sleep 2 & i=$((i+1)); done 2>&1; wait"
-    assert "ork" in inside(Level.FULL, folder, bomb, Limits(wall_s=20, processes=16))
+BOMB = "i=0; while [ $i -lt 40 ]; do sleep 2 & i=$((i+1)); done 2>&1; wait"
 
 
-def test_nothing_of_a_build_is_left(level: Level, folder: Path) -> None:
-    inside(level, folder, "touch /tmp/kept /dev/shm/kept; setsid sleep 50 &")
+def test_processes_are_limited(full: Sandbox, folder: Path) -> None:
+    assert "ork" in inside(full, folder, BOMB, Limits(wall_s=20, processes=16))
+
+
+LIMITED = {
+    "wall time": ("sleep 60", Limits(wall_s=1), signal.SIGKILL),
+    "CPU time": ("while :; do :; done", Limits(wall_s=60, cpu_s=1), signal.SIGXCPU),
+    "file size": ("exec head -c 9M /dev/zero > big", Limits(wall_s=20, file_bytes=1 << 20), signal.SIGXFSZ),
+    "output": ("exec yes", Limits(wall_s=20, file_bytes=1 << 20), signal.SIGXFSZ),
+    "memory": ("dd if=/dev/zero of=/dev/null bs=1G count=1 && kill -USR1 $$", Limits(memory_bytes=1 << 29), None),
+}
+
+
+@pytest.mark.parametrize("what", LIMITED)
+def test_use_is_limited(way: Sandbox, folder: Path, what: str) -> None:
+    script, limits, ended_by = LIMITED[what]
+    done = way.run(["sh", "-c", script], limits, folder)
+    assert done.signal == ended_by and not done.ok
+    assert done.timed_out == (what == "wall time")
+
+
+@pytest.mark.parametrize(
+    ("script", "code", "ended_by"),
+    [
+        ("true", 0, None),
+        ("exit 7", 7, None),
+        ("kill -SEGV $$", None, signal.SIGSEGV),
+        ("kill -SYS $$", None, signal.SIGSYS),
+        ("kill -KILL $$", None, signal.SIGKILL),
+    ],
+    ids=["success", "code", "fault", "system-call", "killed"],
+)
+def test_the_end_of_a_command_comes_through(
+    way: Sandbox, folder: Path, script: str, code: int | None, ended_by: int | None
+) -> None:
+    done = way.run(["sh", "-c", script], FEW, folder)
+    assert signal_of(done.returncode) == done.signal == ended_by
+    assert code in (None, done.returncode)
+
+
+def test_the_command_is_found_from_outside(way: Sandbox, folder: Path) -> None:
+    with started(way, folder, "echo $$; sleep 60") as (child, own_pid):
+        status = Path(f"/proc/{way.inner_pid(child)}/status").read_text()
+    assert re.findall(r"^NSpid:.*\s(\d+)$", status, re.MULTILINE) == [own_pid]
+
+
+LEFT = {
+    "children": "sleep {0} & sleep {0} &",
+    "grandchildren in sessions of their own": "setsid sh -c 'setsid sleep {0} & sleep {0}' &",
+    "files": "touch /tmp/kept /dev/shm/kept",
+    "shared memory": "ipcmk -M {0}",
+}
+
+
+@pytest.mark.parametrize("what", LEFT)
+def test_nothing_of_a_build_is_left(way: Sandbox, folder: Path, nap: str, what: str) -> None:
+    size = nap[:7]
+    inside(way, folder, LEFT[what].format(size if "memory" in what else nap))
+    assert gone(nap)
     assert not Path("/tmp/kept").exists() and not Path("/dev/shm/kept").exists()
-    assert inside(level, folder, "ls -A /tmp /dev/shm").count("kept") == 0
+    assert inside(way, folder, "ls -A /tmp /dev/shm").count("kept") == 0
+    assert size not in Path("/proc/sysvipc/shm").read_text().split()
+
+
+def test_all_of_it_ends_with_the_process_outside(way: Sandbox, folder: Path, nap: str) -> None:
+    with started(way, folder, f"setsid sleep {nap} & echo ready; sleep {nap}") as (child, _):
+        child.kill()
+        child.wait()
+        assert gone(nap)
+
+
+def test_all_of_it_ends_with_the_judge(way: Sandbox, folder: Path, nap: str) -> None:
+    judge = (
+        "import sys\nfrom pathlib import Path\nfrom bench.sandbox import *\nfrom bench.process import Limits\n"
+        f"way = Sandbox(Level.{way.level.name}, means=Means.{way.means.name})\n"
+        f"script = 'sleep {nap} & echo ready; sleep {nap}'\n"
+        f"way.spawn(['sh', '-c', script], Limits(), Path({str(folder)!r}), sys.stdout, ()).wait()"
+    )
+    with subprocess.Popen([sys.executable, "-c", judge], stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None and parent.stdout.readline() == b"ready\n"
+        parent.kill()
+    assert gone(nap)
+
+
+def test_sleepers_would_be_found(way: Sandbox, folder: Path, nap: str) -> None:
+    with started(way, folder, f"echo ready; exec sleep {nap}; sleep {nap}") as (child, _):
+        pid = way.inner_pid(child)
+        while b"sleep" not in Path(f"/proc/{pid}/cmdline").read_bytes():
+            os.sched_yield()
+        assert sleepers(nap)
+
+
+NAMES_ITSELF = "from bench.sandbox import *; way = reach('user'); print(way.level, way.by, sep='; ')"
+IS_BOUND = f"""
+from pathlib import Path
+from bench.process import Limits
+from bench.sandbox import *
+for means in Means:
+    way = Sandbox(Level.USER, means=means)
+    if not why_not(Level.USER, means):
+        with scratch_folder() as folder:
+            script = "id -u; touch mine && echo writes; {BOMB}"
+            print(way.run(["sh", "-c", script], Limits(wall_s=20, processes=16), folder).output, flush=True)
+"""
+
+
+def python(script: str, *before: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    """How a script of this Python ends, behind other words of a command line."""
+    argv = [*before, sys.executable, "-c", script]
+    return subprocess.run(argv, env=os.environ | environment, cwd="/", capture_output=True, text=True, timeout=60)
+
+
+@AS_ROOT
+def test_an_ordinary_user_reaches_user_and_is_bound_by_its_limits() -> None:
+    become = ["setpriv", f"--reuid={FIRST_UID - 1}", f"--regid={FIRST_UID - 1}", "--clear-groups", "--"]
+    if python("import bench.sandbox", *become).returncode:
+        pytest.skip("another user cannot read this installation")
+    with tempfile.TemporaryDirectory() as theirs:
+        os.chown(theirs, FIRST_UID - 1, FIRST_UID - 1)
+        ran = python(IS_BOUND, *become, KCOURT_CACHE=theirs, KCOURT_TMPDIR=theirs, HOME=theirs)
+    reaching = sum(way.level is Level.USER for way in WAYS)
+    assert ran.stdout.count("65534\nwrites") == reaching, ran.stderr
+    assert ran.stdout.count("ork") >= reaching
+
+
+@pytest.fixture
+def without_bubblewrap(tmp_path: Path) -> str:
+    """A search path with every program of this machine but bwrap."""
+    for folder in os.environ["PATH"].split(":"):
+        for program in Path(folder).glob("*"):
+            if program.name != "bwrap" and not (tmp_path / program.name).exists():
+                (tmp_path / program.name).symlink_to(program)
+    return str(tmp_path)
+
+
+@pytest.mark.skipif(all(way.means is Means.BUBBLEWRAP for way in WAYS), reason="enclose does not work here")
+def test_without_bubblewrap_the_level_stays_the_same(without_bubblewrap: str) -> None:
+    ran = python(NAMES_ITSELF, PATH=without_bubblewrap)
+    assert ran.stdout == f"{STRONGEST}; enclose\n", ran.stderr
+
+
+def test_what_keeps_each_means_from_each_level_is_said(without_bubblewrap: str) -> None:
+    no_namespaces = ["unshare", "-Ur", "sh", "-c", 'echo 0 > /proc/sys/user/max_mnt_namespaces; exec "$@"', "sh"]
+    if subprocess.run([*no_namespaces, "true"]).returncode:
+        pytest.skip("a user namespace to be poor in cannot be made here")
+    ran = python(NAMES_ITSELF, *no_namespaces, PATH=without_bubblewrap)
+    for said in ("full by bubblewrap: bwrap is not here", "user by enclose: enclose: new namespaces: ", "limits"):
+        assert said in ran.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize("cap", [level for level in Level if level <= STRONGEST], ids=str)
+def test_the_level_can_be_capped(cap: Level, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KCOURT_SANDBOX", str(cap))
+    assert reach("limits").level is cap
+
+
+def test_a_wrong_cap_is_refused_in_words(monkeypatch: pytest.MonkeyPatch, kcourt: Kcourt) -> None:
+    monkeypatch.setenv("KCOURT_SANDBOX", "open")
+    says = "KCOURT_SANDBOX: 'open' is no sandbox level; the levels are limits, user, full"
+    with pytest.raises(UsageError, match=says):
+        reach("limits")
+    ran = kcourt("grade", "axpy", __file__, "--language", "c")
+    assert ran.code == 2 and says in ran.err and "Traceback" not in ran.err
 
 
 POLICY = {
@@ -122,6 +362,11 @@ def test_a_kernel_opens_no_file_and_is_otherwise_honest(what: str) -> None:
     assert report.outcome is Outcome.SOLVED, report.detail
 
 
+SIMD = """
+#if defined(__x86_64__)
+    _mm_storeu_ps(out, _mm_add_ps(_mm_set1_ps(a), _mm_setzero_ps()));
+#endif
+"""
 HONEST = {
     "OpenMP": "\n#pragma omp parallel for\n" + LOOP,
     "OpenMP with two threads": "\n#pragma omp parallel for num_threads(2)\n" + LOOP,
@@ -130,19 +375,22 @@ HONEST = {
     "aligned heap": f"float *t = aligned_alloc(64, 4096); t[0] = 1; free(t); {LOOP}",
     "math": f"volatile float s = sinf(a) + expf(a); (void)s; {LOOP}",
     "a thread that ends": f"pthread_t t; pthread_create(&t, 0, work, 0); pthread_join(t, 0); {LOOP}",
+    "intrinsics": f"{SIMD} {LOOP}",
     "printing": f'printf("%g\\n", a); fflush(stdout); {LOOP}',
     "a constructor": LOOP,
 }
 
 
 @pytest.mark.parametrize("what", HONEST)
-def test_honest_c_works(level: Level, what: str) -> None:
+def test_honest_c_works(way: Sandbox, what: str) -> None:
     before = "static void *work(void *p) { return p; }\n" + (on_load('puts("ready");') if "constructor" in what else "")
-    report = graded(axpy_c(HONEST[what], before), level=level)
+    before += "#if defined(__x86_64__)\n#include <immintrin.h>\n#endif\n"
+    report = graded_by(way, axpy_c(HONEST[what], before))
     assert report.outcome is Outcome.SOLVED, (report.detail, report.log)
+    assert (report.sandbox, report.provenance["sandbox_by"]) == (str(way.level), way.by)
 
 
-def test_honest_cpp_works(level: Level) -> None:
+def test_honest_cpp_works(way: Sandbox) -> None:
     source = """
 #include <cstdint>
 #include <stdexcept>
@@ -156,7 +404,16 @@ extern "C" void axpy(const float *x, const float *y, float *out, int64_t n, floa
     std::copy(t.begin(), t.end(), out);
 }
 """
-    report = graded(source, CPP, level=level)
+    report = graded_by(way, source, CPP)
+    assert report.outcome is Outcome.SOLVED, (report.detail, report.log)
+
+
+@NEEDS_GFORTRAN
+def test_honest_fortran_works(way: Sandbox) -> None:
+    uses_its_runtime = HONEST_FORTRAN.replace(
+        "  out = a", "  write (word, '(f8.3)') a\n  if (len_trim(word) == 0) error stop\n  out = a"
+    ).replace("value :: a\n", "value :: a\n  character(len=32) :: word\n")
+    report = graded_by(way, uses_its_runtime, Language.FORTRAN)
     assert report.outcome is Outcome.SOLVED, (report.detail, report.log)
 
 
@@ -165,8 +422,8 @@ extern "C" void axpy(const float *x, const float *y, float *out, int64_t n, floa
     ["numpy.add(a * x, y, out=out)", "out[:] = numpy.linalg.norm([3.0, 4.0]) / 5 * (a * x + y)"],
     ids=["numpy", "linalg"],
 )
-def test_honest_numpy_works(level: Level, body: str) -> None:
-    report = graded(axpy_py(body), PYTHON, level=level)
+def test_honest_numpy_works(way: Sandbox, body: str) -> None:
+    report = graded_by(way, axpy_py(body), PYTHON)
     assert report.outcome is Outcome.SOLVED, (report.detail, report.log)
 
 
@@ -181,8 +438,8 @@ def test_honest_numpy_works(level: Level, body: str) -> None:
     ],
     ids=["fork", "socket", "program", "file", "the judge's code"],
 )
-def test_python_is_shut_in_too(level: Level, body: str, outcome: Outcome) -> None:
-    report = graded(axpy_py(f"{body}; out[:] = a * x + y"), PYTHON, level=level)
+def test_python_is_shut_in_too(way: Sandbox, body: str, outcome: Outcome) -> None:
+    report = graded_by(way, axpy_py(f"{body}; out[:] = a * x + y"), PYTHON)
     assert report.outcome is outcome, (report.detail, report.log)
 
 
@@ -198,7 +455,7 @@ def test_state_that_outlives_the_call_is_tampering(body: str) -> None:
     assert (report.outcome, report.property) == (Outcome.TAMPERED, "state"), report.detail
 
 
-def test_a_grade_leaves_no_folder(level: Level, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_grade_leaves_no_folder(way: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KCOURT_TMPDIR", str(tmp_path))
-    assert graded(axpy_c(LOOP), level=level).outcome is Outcome.SOLVED
+    assert graded_by(way, axpy_c(LOOP)).outcome is Outcome.SOLVED
     assert list(tmp_path.iterdir()) == []

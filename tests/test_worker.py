@@ -125,13 +125,13 @@ def test_what_a_submission_prints_is_not_on_the_line(worker: Talk) -> None:
 
 def test_no_child_outlives_its_grade(worker: Talk) -> None:
     worker.report(order(axpy_c("if (!fork()) { setsid(); if (!fork()) pause(); _exit(0); } abort();")))
-    assert family(worker.process.pid) == []
+    assert ended([child.pid for child in family(worker.process.pid)])
 
 
 def test_the_end_of_its_input_ends_it(tmp_path: Path) -> None:
     with started(tmp_path, WORKER) as talk:
         assert "ready" in talk.read()
-        talk.process.communicate(timeout=20)
+        talk.process.communicate(timeout=120)
         assert talk.process.returncode == 0
 
 
@@ -146,7 +146,7 @@ def test_a_judge_that_fails_its_own_baseline_is_unfit(
         why = talk.read()["unfit"]
         assert "the judge's own twice is wrong, not solved: values, output out, index " in why
         assert "{" not in why
-        assert talk.process.wait(20) == 3
+        assert talk.process.wait(120) == 3
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_a_judge_that_cannot_grade_is_unfit(
         monkeypatch.setenv("KCOURT_TASKS_DIR", str(tmp_path / tasks))
     with started(tmp_path, WORKER, **settings) as talk:
         assert says in talk.read()["unfit"]
-        assert talk.process.wait(20) != 0
+        assert talk.process.wait(120) != 0
 
 
 def test_a_judge_of_a_language_without_its_compiler_is_unfit() -> None:
@@ -186,4 +186,4 @@ def test_a_killed_parent_takes_worker_and_runner_along(tmp_path: Path, monkeypat
         with told.open() as line:
             runner = int(line.readline())
         os.kill(talk.process.pid, signal.SIGKILL)
-        assert ended([measuring.pid, runner], within_s=4)
+        assert ended([measuring.pid, runner])

@@ -46,7 +46,7 @@ class ToolSettings(Closed):
     def read(cls, path: Path) -> "ToolSettings":
         """Raises ConfigError naming the file and its first fault."""
         try:
-            return cls.model_validate_json(path.read_text(encoding="utf-8"))
+            return cls.model_validate_json(path.read_bytes())
         except OSError as error:
             raise ConfigError(f"{path}: no settings of tools there ({error.strerror})") from error
         except ValidationError as error:

@@ -32,6 +32,12 @@ def build_submission(sandbox: Sandbox, folder: Path, task: Task, language: Langu
     return BUILDERS[language](sandbox, folder, path)
 
 
+def built_path(folder: Path, task: Task, language: Language) -> Path:
+    """Where `build_submission` leaves the file that a runner loads."""
+    source = folder / f"{task.name}{language.suffix}"
+    return source if language is Language.PYTHON else source.with_suffix(".so")
+
+
 def submission_command(language: Language, kernel: str) -> tuple[str, ...]:
     """The argv that a submission is built with; empty where nothing is compiled."""
     if language.value not in toolchains():

@@ -108,7 +108,8 @@ def _show_against_itself(console: "Console", found: "Calibration") -> None:
 
 
 def _show_ladder(console: "Console", found: "Calibration") -> None:
-    console.print(f"known ratios: the interval holds the truth in {_share(found.ladder_covered)} of grades")
+    covered = _share(found.ladder_covered)
+    console.print(f"known ratios at {found.ladder_preset}: the interval holds the truth in {covered} of grades")
     for rung in found.ladder:
         held = f"{rung.covered} of {rung.raw.of} intervals hold it"
         console.print(f"  {rung.truth:.2f}: found {rung.raw.median:.3f}, worst error {rung.worst_error:.1%}, {held}")

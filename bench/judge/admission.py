@@ -18,14 +18,7 @@ from bench.config import JudgeConfig
 from bench.errors import TaskError, UsageError
 from bench.judge.caller import Beside, Caller, beside
 from bench.judge.refusal import Refused
-from bench.judge.schemas import (
-    HEADER_EPISODE,
-    GradeRequest,
-    InputMode,
-    Kind,
-    Language,
-    SubmissionMode,
-)
+from bench.judge.schemas import GradeRequest, Header, InputMode, Kind, Language, SubmissionMode
 from bench.task import Task, find_task
 from bench.wording import first_fault
 
@@ -102,7 +95,7 @@ def _digest(request: GradeRequest) -> str:
 def check_route(route: Route, caller: Caller) -> None:
     """Raises Refused (403) when this caller may not use this route at all."""
     if caller.driver and caller.label is None:
-        message = f"the driver's token speaks for an episode that it names in {HEADER_EPISODE}"
+        message = f"the driver's token speaks for an episode that it names in {Header.EPISODE}"
         raise Refused(403, "episode_missing", message)
     if route is Route.SUBMIT:
         return

@@ -6,22 +6,7 @@ from dataclasses import dataclass
 
 from bench.config import JudgeConfig
 from bench.judge.refusal import Refused
-from bench.judge.schemas import (
-    ADHOC,
-    DRIVER_LABEL,
-    HEADER_ATTEMPT,
-    HEADER_EPISODE,
-    HEADER_HOME_RANK,
-    HEADER_IDEMPOTENCY,
-    HEADER_KIND,
-    HEADER_OF_GRADE,
-    HEADER_TOKENS,
-    EpisodeLabel,
-    Kind,
-    SetupRecord,
-    SubmissionMode,
-    label_of,
-)
+from bench.judge.schemas import ADHOC, DRIVER_LABEL, EpisodeLabel, Header, Kind, SetupRecord, SubmissionMode, label_of
 
 DRIVER_KINDS = frozenset({Kind.PROMOTED, Kind.HARVESTED})
 MAX_KEY = 200
@@ -69,15 +54,15 @@ def identify(headers: Headers, config: JudgeConfig, secret: bytes | None) -> Cal
         Refused: 401 without a genuine token, 403 with one that does not fit the episode or the job.
     """
     if secret is None:
-        if HEADER_KIND in headers or HEADER_EPISODE in headers:
+        if Header.KIND in headers or Header.EPISODE in headers:
             raise _not_driver(headers)
         return Caller(SetupRecord(setup=ADHOC, preset=config.preset, submission_mode=SubmissionMode.MULTI))
     label = _label(headers, secret)
     if label == DRIVER_LABEL:
-        return _for_driver(headers.get(HEADER_EPISODE), config)
-    if HEADER_KIND in headers or HEADER_OF_GRADE in headers:
+        return _for_driver(headers.get(Header.EPISODE), config)
+    if Header.KIND in headers or Header.OF_GRADE in headers:
         raise _not_driver(headers)
-    if headers.get(HEADER_EPISODE, label) != label:
+    if headers.get(Header.EPISODE, label) != label:
         raise Refused(403, "other_episode", f"this token speaks for {label} only; use the episode's own token")
     return _for_episode(label, config)
 
@@ -115,7 +100,7 @@ def _for_episode(label: str, config: JudgeConfig, driver: bool = False) -> Calle
 
 
 def _not_driver(headers: Headers) -> Refused:
-    sent = [name for name in (HEADER_KIND, HEADER_OF_GRADE, HEADER_EPISODE) if name in headers]
+    sent = [name for name in (Header.KIND, Header.OF_GRADE, Header.EPISODE) if name in headers]
     message = f"{' and '.join(sent)}: only with the driver's token, which this request lacks; leave it out"
     return Refused(403, "driver_only", message)
 
@@ -126,37 +111,37 @@ def beside(headers: Headers, caller: Caller) -> Beside:
     Raises:
         Refused: 400 naming the header that is malformed.
     """
-    attempt = _integer(headers, HEADER_ATTEMPT)
+    attempt = _integer(headers, Header.ATTEMPT)
     kind = _kind(headers, caller)
-    of_grade = headers.get(HEADER_OF_GRADE)
+    of_grade = headers.get(Header.OF_GRADE)
     if (kind is Kind.PROMOTED) != (of_grade is not None):
-        raise _malformed(HEADER_OF_GRADE, "a promoted submission names the score that it promotes; no other has one")
+        raise _malformed(Header.OF_GRADE, "a promoted submission names the score that it promotes; no other has one")
     if attempt == 0:
-        raise _malformed(HEADER_ATTEMPT, "attempts count from 1")
+        raise _malformed(Header.ATTEMPT, "attempts count from 1")
     return Beside(
         key=_key(headers),
         attempt=1 if attempt is None else attempt,
-        tokens=_integer(headers, HEADER_TOKENS),
-        home_rank=_integer(headers, HEADER_HOME_RANK),
+        tokens=_integer(headers, Header.TOKENS),
+        home_rank=_integer(headers, Header.HOME_RANK),
         kind=kind,
         of_grade=of_grade,
     )
 
 
 def _kind(headers: Headers, caller: Caller) -> Kind | None:
-    word = headers.get(HEADER_KIND)
+    word = headers.get(Header.KIND)
     if not caller.driver and word is None:
         return None
     kind = next((kind for kind in DRIVER_KINDS if kind == word), None)
     if kind is None:
-        raise _malformed(HEADER_KIND, "the driver sends 'promoted' or 'harvested'")
+        raise _malformed(Header.KIND, "the driver sends 'promoted' or 'harvested'")
     return kind
 
 
 def _key(headers: Headers) -> str | None:
-    key = headers.get(HEADER_IDEMPOTENCY)
+    key = headers.get(Header.IDEMPOTENCY)
     if key is not None and not re.fullmatch(rf"[!-~]{{1,{MAX_KEY}}}", key):
-        raise _malformed(HEADER_IDEMPOTENCY, f"a key is 1 to {MAX_KEY} printable characters without spaces")
+        raise _malformed(Header.IDEMPOTENCY, f"a key is 1 to {MAX_KEY} printable characters without spaces")
     return key
 
 

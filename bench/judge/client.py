@@ -15,21 +15,7 @@ import httpx
 import stamina
 from pydantic import ValidationError
 
-from bench.judge.schemas import (
-    HEADER_ATTEMPT,
-    HEADER_EPISODE,
-    HEADER_HOME_RANK,
-    HEADER_IDEMPOTENCY,
-    HEADER_KIND,
-    HEADER_OF_GRADE,
-    HEADER_TOKENS,
-    Answer,
-    ErrorBody,
-    GradeRequest,
-    Health,
-    Kind,
-    Language,
-)
+from bench.judge.schemas import Answer, ErrorBody, GradeRequest, Header, Health, Kind, Language
 
 # A judge that restarts grades itself before it answers again; these waits add up to about two minutes.
 ATTEMPTS = 28
@@ -75,13 +61,13 @@ class Envelope:
 
     def headers(self) -> dict[str, str]:
         named = {
-            HEADER_IDEMPOTENCY: self.key,
-            HEADER_ATTEMPT: self.attempt,
-            HEADER_TOKENS: self.tokens,
-            HEADER_HOME_RANK: self.home_rank,
-            HEADER_KIND: self.kind,
-            HEADER_OF_GRADE: self.of_grade,
-            HEADER_EPISODE: self.episode,
+            Header.IDEMPOTENCY: self.key,
+            Header.ATTEMPT: self.attempt,
+            Header.TOKENS: self.tokens,
+            Header.HOME_RANK: self.home_rank,
+            Header.KIND: self.kind,
+            Header.OF_GRADE: self.of_grade,
+            Header.EPISODE: self.episode,
         }
         return {name: str(value) for name, value in named.items() if value is not None}
 

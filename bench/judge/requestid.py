@@ -3,9 +3,9 @@
 import random
 import re
 
-from bench.judge.schemas import HEADER_REQUEST_ID
+from bench.judge.schemas import Header
 
-ID_HEADER = HEADER_REQUEST_ID.lower().encode()
+ID_HEADER = Header.REQUEST_ID.lower().encode()
 _ID = re.compile(rb"[\w.-]{1,128}")
 
 

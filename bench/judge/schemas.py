@@ -117,14 +117,19 @@ class End(StrEnum):
 # Process codes of the predecessor, shown beside the word.
 END_CODES = {End.SUBMITTED: 123, End.TIME: 124, End.TOKENS: 125, End.CONTEXT: 126, End.API: 127}
 
-HEADER_ATTEMPT = "Kcourt-Attempt"
-HEADER_TOKENS = "Kcourt-Tokens"
-HEADER_KIND = "Kcourt-Kind"
-HEADER_OF_GRADE = "Kcourt-Of-Grade"
-HEADER_EPISODE = "Kcourt-Episode"
-HEADER_HOME_RANK = "Kcourt-Home-Rank"
-HEADER_IDEMPOTENCY = "Idempotency-Key"
-HEADER_REQUEST_ID = "X-Request-Id"
+
+class Header(StrEnum):
+    """What travels beside a request."""
+
+    ATTEMPT = "Kcourt-Attempt"
+    TOKENS = "Kcourt-Tokens"
+    KIND = "Kcourt-Kind"
+    OF_GRADE = "Kcourt-Of-Grade"
+    EPISODE = "Kcourt-Episode"
+    HOME_RANK = "Kcourt-Home-Rank"
+    IDEMPOTENCY = "Idempotency-Key"
+    REQUEST_ID = "X-Request-Id"
+
 
 DRIVER_LABEL = "driver"
 ADHOC = "adhoc"

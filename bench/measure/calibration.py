@@ -119,6 +119,8 @@ class Calibration(Closed):
     made_at: str
     host: str
     cpu_model: str
+    machine_cores: int
+    kernel_release: str
     package_version: str
     package_commit: str | None
     sandbox: str
@@ -130,6 +132,7 @@ class Calibration(Closed):
     empty_call_ns: Spread
     empty_python_call_ns: Spread
     against_itself: AgainstItself
+    ladder_preset: Preset
     ladder: tuple[Rung, ...]
     ladder_covered: Share
     ceilings: Ceilings

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.measure.calibration import Ceilings, Level
-from bench.native import helper
+from bench.native import programs
 
 CACHES = Path("/sys/devices/system/cpu")
 TRIES = 9
@@ -135,7 +135,7 @@ def _peak(name: str) -> float:
 @lru_cache(maxsize=1)
 def _library() -> dict[str, Callable[..., int]]:
     """The native loops by name; each returns the ns that it took, and lets other threads run meanwhile."""
-    library = ctypes.CDLL(str(helper.build("bandwidth.c", ".so", ("-O3", "-march=native", "-fPIC", "-shared"))))
+    library = ctypes.CDLL(str(programs.build("bandwidth.c", ".so", ("-O3", "-march=native", "-fPIC", "-shared"))))
     walk: tuple[Any, ...] = (c_void_p, c_int64, c_int64)
     peak: tuple[Any, ...] = (c_int64, POINTER(c_int64))
     loops: dict[str, Callable[..., int]] = {}

@@ -1,10 +1,11 @@
 """Times candidate and denominator interleaved: pairs in random order, new values each, outputs all checked."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import median
 
 from bench.errors import JudgeFault
+from bench.gates import agreement
 from bench.inputs import Case, balanced_order, timed_sizes
 from bench.judge.schemas import Preset
 from bench.measure.protocols import Protocol
@@ -35,12 +36,16 @@ class Sides:
 
 @dataclass(frozen=True)
 class Pair:
-    """One pair's times in ns, whether the candidate went first, and whether a clock was disturbed."""
+    """One call of each side on the same values, and whether the candidate went first."""
 
-    candidate_ns: int
-    denominator_ns: int
+    candidate: Timing
+    denominator: Timing
     candidate_first: bool
-    disturbed: bool
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether one of the two times is not the kernel's alone."""
+        return any(timing.disturbed or timing.strayed for timing in (self.candidate, self.denominator))
 
 
 @dataclass
@@ -80,6 +85,8 @@ def time_inputs(
             while pair.disturbed and repeated < MAX_REPEATS:
                 pair, repeated = timed.pair(candidate_first), repeated + 1
             pairs.append(pair)
+        timed.twin()
+        agreement.check([pair.candidate for pair in pairs], [pair.denominator for pair in pairs])
         yield _cell(index, timed.sizes, pairs, repeated, protocol)
 
 
@@ -92,27 +99,31 @@ class TimedInput:
         self._limits = TimeLimits()
         self._drawn = 0
 
+    def _case(self) -> Case:
+        return Case("timed", f"i{self._index}", f"i{self._index}.{self._drawn}", self.sizes)
+
+    def twin(self) -> None:
+        """Call the candidate on the last values but for one element; only what comes out matters."""
+        prepared = self._session.prepare(replace(self._case(), twin=True), self._oracle_of)
+        self._session.call(self._sides.candidate, prepared, self._limits.now_ns)
+
     def pair(self, candidate_first: bool) -> Pair:
         """Call both sides on the same new values, one after the other."""
-        case = Case("timed", f"i{self._index}", f"i{self._index}.{self._drawn}", self.sizes)
         self._drawn += 1
-        prepared = self._session.prepare(case, self._oracle_of)
+        prepared = self._session.prepare(self._case(), self._oracle_of)
         timings: dict[str, Timing] = {}
         for side in ("candidate", "denominator") if candidate_first else ("denominator", "candidate"):
             timings[side] = self._call(side, prepared)
-        disturbed = any(timing.disturbed for timing in timings.values())
-        return Pair(timings["candidate"].elapsed_ns, timings["denominator"].elapsed_ns, candidate_first, disturbed)
+        return Pair(timings["candidate"], timings["denominator"], candidate_first)
 
     def _call(self, side: str, prepared: Prepared) -> Timing:
         if side == "denominator":
-            runner = self._sides.denominator
-            timing = _call_denominator(self._session, runner, prepared)
+            timing = _call_denominator(self._session, self._sides.denominator, prepared)
             self._limits.saw_denominator(timing.elapsed_ns)
         else:
-            runner = self._sides.candidate
-            timing = self._session.call(runner, prepared, self._limits.now_ns, timed=True)
+            timing = self._session.call(self._sides.candidate, prepared, self._limits.now_ns, timed=True)
             self._limits.saw_candidate(timing.elapsed_ns)
-        self._sides.offsets_ns[side].append(timing.elapsed_ns - runner.own_ns)
+        self._sides.offsets_ns[side].append(timing.offset_ns)
         return timing
 
 
@@ -139,8 +150,8 @@ def _call_denominator(session: Session, runner: Runner, prepared: Prepared) -> T
 
 
 def _cell(index: int, sizes: dict[str, int], pairs: list[Pair], repeated: int, protocol: Protocol) -> Cell:
-    candidate = tuple(pair.candidate_ns for pair in pairs)
-    denominator = tuple(pair.denominator_ns for pair in pairs)
+    candidate = tuple(pair.candidate.elapsed_ns for pair in pairs)
+    denominator = tuple(pair.denominator.elapsed_ns for pair in pairs)
     found = credit(candidate, denominator, protocol.alpha)
     return Cell(
         index=index,

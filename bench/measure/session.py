@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.devices.cpu import flush_caches
-from bench.inputs import Case, draw, scalar_value, sizes_text
+from bench.inputs import Case, draw, scalar_value, sizes_text, touched
 from bench.judge.schemas import Outcome
 from bench.measure.stopwatch import Stopwatch
 from bench.native import helper
@@ -80,6 +80,9 @@ class Session:
             view[...] = draw(argument, family, key, view.shape, bound)
         else:
             helper.fill(view, family.value, key, bound)
+            other = touched(self.task, case, self.seed)
+            if other and other.name == name:
+                helper.fill(view.reshape(-1)[other.at : other.at + 1], family.value, other.key, bound)
 
     def _slot(
         self,

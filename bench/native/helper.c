@@ -3,6 +3,7 @@
 #include "control.h"
 #include <float.h>
 #include <math.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -28,9 +29,10 @@ static int has_ended(int pid) {
 enum { CALL_TIMEOUT = -1, CALL_DIED = -2 };
 
 /* One call: deliver `slot`, stamp go, spin until done. Returns elapsed ns, CALL_TIMEOUT or CALL_DIED.
+   A process `stop` (if not 0) is sent SIGSTOP at once then: what it says is done, it has no time left to finish.
    *disturbed counts how often the kernel took this thread off its core meanwhile: such a time is not a time. */
 int64_t kc_call(struct kc_control *c, int64_t generation, const int64_t *slot, int64_t count, int64_t empty,
-                int64_t limit_ns, int pid, int64_t *disturbed) {
+                int64_t limit_ns, int pid, int stop, int64_t *disturbed) {
   c->empty = empty;
   memcpy(c->slot, slot, (size_t)count * sizeof *slot);
   int64_t before = preemptions(), start = now_ns(), checked = start, end;
@@ -39,6 +41,7 @@ int64_t kc_call(struct kc_control *c, int64_t generation, const int64_t *slot, i
     for (int i = 0; i < 64; i++)
       if (atomic_load_explicit(&c->done, memory_order_acquire) == generation) {
         end = now_ns();
+        if (stop) kill(stop, SIGSTOP);
         *disturbed = preemptions() - before;
         return end - start;
       }

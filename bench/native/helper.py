@@ -10,13 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.cache import cached, content_key, default_cache, processor
-from bench.errors import EnvironmentFault
-from bench.process import Limits, run
+from bench.native.programs import build
 from bench.task import MAX_ARGUMENTS
-
-HERE = Path(__file__).parent
-_BUILD_LIMITS = Limits(wall_s=120)
 
 CALL_TIMEOUT, CALL_DIED = -1, -2
 
@@ -36,23 +31,6 @@ class Control(ctypes.Structure):
         ("fault", c_int64),
         ("message", ctypes.c_char * 2048),
     )
-
-
-def build(source: str, suffix: str, options: tuple[str, ...]) -> Path:
-    """Build one file of this folder with gcc, cached by content and processor.
-
-    Raises:
-        EnvironmentFault: gcc is missing or fails; the message holds its output.
-    """
-    headers = b"".join(path.read_bytes() for path in sorted(HERE.glob("*.h")))
-    key = content_key((HERE / source).read_bytes(), headers, " ".join(options), processor())
-
-    def make(target: Path) -> None:
-        done = run(["gcc", *options, "-o", str(target), str(HERE / source), "-ldl", "-lm"], limits=_BUILD_LIMITS)
-        if not done.ok:
-            raise EnvironmentFault(f"gcc could not build the judge's own {source}:\n{done.output}")
-
-    return cached(default_cache() / "native", key, suffix, make)
 
 
 def runner_program() -> Path:
@@ -77,6 +55,7 @@ def _library() -> ctypes.CDLL:
         c_int64,
         c_int64,
         c_int,
+        c_int,
         POINTER(c_int64),
     ]
     library.kc_fill.argtypes = [c_void_p, c_int64, c_char_p, c_char_p, c_uint64, c_uint64, c_uint64]
@@ -97,16 +76,27 @@ def _library() -> ctypes.CDLL:
 
 @dataclass(frozen=True)
 class Timing:
-    """One call: elapsed ns on the judge's clock, or CALL_TIMEOUT / CALL_DIED; times the clock was disturbed."""
+    """One call: elapsed ns on the judge's clock, or CALL_TIMEOUT / CALL_DIED; times the clock was disturbed.
+
+    `offset_ns` is what the judge's clock shows above the runner's own, `strayed` that the two disagree; both are known
+    of a whole call alone.
+    """
 
     elapsed_ns: int
     disturbed: int
+    offset_ns: int = 0
+    strayed: bool = False
 
 
-def call(control_at: int, generation: int, slots: Any, empty: bool, limit_ns: int, pid: int) -> Timing:
-    """Ask the runner `pid` for one call and time it; `slots` is a ctypes array of int64."""
+def call(control_at: int, generation: int, slots: Any, empty: bool, limit_ns: int, child: int, stop: int = 0) -> Timing:
+    """Ask a runner for one call and time it; `slots` is a ctypes array of int64.
+
+    `child` is the process of ours whose end is the runner's; the process `stop` is stopped the moment it answers.
+    """
     disturbed = c_int64()
-    elapsed = _library().kc_call(control_at, generation, slots, len(slots), int(empty), limit_ns, pid, byref(disturbed))
+    elapsed = _library().kc_call(
+        control_at, generation, slots, len(slots), int(empty), limit_ns, child, stop, byref(disturbed)
+    )
     return Timing(elapsed, disturbed.value)
 
 

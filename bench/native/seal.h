@@ -40,7 +40,7 @@
 #define KC_COMMON                                                                                                    \
   ALLOW(read), ALLOW(write), ALLOW(writev), ALLOW(lseek), ALLOW(close), ALLOW(fstat), ALLOW(newfstatat),             \
   MASK_CLEAR(mmap, 2, PROT_EXEC, KILL), MASK_CLEAR(mprotect, 2, PROT_EXEC, KILL),                                    \
-  ALLOW(munmap), ALLOW(mremap), ALLOW(madvise), ALLOW(brk), ALLOW(membarrier),                                       \
+  ALLOW(munmap), MASK_CLEAR(mremap, 3, MREMAP_FIXED, KILL), ALLOW(madvise), ALLOW(brk), ALLOW(membarrier),                                       \
   MASK_SET(clone, 0, CLONE_THREAD, KILL), REFUSE(clone3, ENOSYS), ALLOW(set_robust_list), ALLOW(rseq),               \
   ALLOW(futex), ALLOW(sched_yield), ALLOW(sched_getaffinity), REFUSE(sched_setaffinity, EPERM), ALLOW(getcpu),       \
   REFUSE(mbind, EPERM), REFUSE(get_mempolicy, EPERM), REFUSE(set_mempolicy, EPERM),                                  \

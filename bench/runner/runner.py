@@ -10,7 +10,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from bench import process
@@ -21,7 +21,9 @@ from bench.measure.stopwatch import Stopwatch
 from bench.measure.urgency import make_urgent, urgent
 from bench.native import helper
 from bench.native.helper import CALL_DIED, CALL_TIMEOUT, Control, Timing
+from bench.runner import stance
 from bench.runner.buffers import Arena
+from bench.runner.stance import Stance
 from bench.sandbox import RUN_OUTPUT_BYTES, Level, Sandbox, run_limits
 from bench.verdict import Rejected
 
@@ -37,15 +39,18 @@ WARM_LEAST_NS, WARM_MOST_NS = 100_000, 2_000_000
 # A call whose thread waited for its core for longer than this was disturbed: its time is not the kernel's.
 DISTURBED_SHARE, DISTURBED_NS = 0.01, 5_000
 LOG_TAIL_BYTES = 4096
-# glibc catches signals 32 and 33 for itself once a thread is started.
-_THREADING_SIGNALS = 0b11 << 31
+# The runner's own clock agrees with ours when a call's two times, each without its empty call, differ by no more.
+AGREE_NS, AGREE_SHARE = 20_000, 0.002
+# What is taken off a call's time is small: an empty call never leaves the native loop.
+EMPTY_MOST_NS = 20_000
 _HOST = Path(__file__).with_name("host.py")
 
 
 class Runner:
-    """One process that runs a loaded entry point on borrowed buffers.
+    """One process that runs an entry point on borrowed buffers.
 
-    It is stopped (SIGSTOP) whenever the judge touches the buffers, and whenever the other side is timed.
+    It starts behind its walls and waits there; `load` lets it load the library, which need not exist before. It is
+    stopped (SIGSTOP) whenever the judge touches the buffers, and whenever the other side is timed.
     """
 
     def __init__(
@@ -63,9 +68,8 @@ class Runner:
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`; no folder: a submission could remove it
         self.pid = 0
         self.urgent = False
-        self._last_ns = 0
+        self._last_ns = self._others_ns = 0
         self.empty_ns = 0
-        self.own_ns = 0
         program, visible = _program(artifact)
         sealed = str(int(sandbox.level > Level.LIMITS))
         head = [*program, str(self._fd), ",".join(str(core) for core in cores), sealed]
@@ -76,29 +80,37 @@ class Runner:
         limits = run_limits(arena.total_bytes, cpu_s)
         visible = [*visible, shim, artifact.path]
         self._process = sandbox.spawn(argv, limits, folder, self._log, fds, visible)
-        try:
-            self._await_ready()
-            self.empty_ns = self._calibrate()
-            self._signals = self._signal_masks()
-        except BaseException:
-            self.close()
-            raise
 
-    def _await_ready(self) -> None:
+    def load(self) -> None:
+        """Let the process, which waits for this, load the library; calibrate its empty call.
+
+        Raises:
+            Rejected: it does not load, lacks the symbol, or ends or hangs meanwhile.
+            JudgeFault: the process could not be started at all.
+        """
+        self._await(lambda: bool(self._stopped_pid()))
+        self.pid = self._stopped_pid()
+        os.kill(self.pid, signal.SIGCONT)
+        self._await(lambda: self._control.state == READY)
+        self.pause()
+        self.urgent = make_urgent(self.pid)
+        self.empty_ns = self._calibrate()
+        self._home = Stance.of(self.pid)
+
+    def _stopped_pid(self) -> int:
+        """Id of the process in the sandbox once it has stopped itself, else 0."""
+        pid = self._sandbox.inner_pid(self._process)
+        return pid if pid and stance.stopped(pid) else 0
+
+    def _await(self, reached: Callable[[], bool]) -> None:
         deadline = time.monotonic() + START_LIMIT_S
-        while self._control.state != READY:
+        while not reached():
             if self._process.poll() is not None:
                 raise self._not_loaded()
             if time.monotonic() > deadline:
                 detail = {"message": f"the library did not load within {START_LIMIT_S:.0f} s; do no work at load time"}
                 raise Rejected(Outcome.TIMEOUT, "load", detail, self._tail())
             time.sleep(0.0002)
-        self.pid = self._sandbox.inner_pid(self._process)
-        if not self.pid:
-            self._process.wait()
-            raise self._died("load")
-        self.pause()
-        self.urgent = make_urgent(self.pid)
 
     def _not_loaded(self) -> Exception:
         said = bytes(self._control.message).decode(errors="replace")
@@ -116,15 +128,8 @@ class Runner:
         """Stop the process, every thread of it, before the judge reads or writes a buffer."""
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGSTOP)
-        while not self._stopped():
+        while not stance.stopped(self.pid):
             pass
-
-    def _stopped(self) -> bool:
-        """Whether every thread is stopped or the process is gone. It may be no child of ours: waitid cannot tell."""
-        with contextlib.suppress(FileNotFoundError):
-            threads = os.listdir(f"/proc/{self.pid}/task")  # noqa: PTH208 - see `_proc`
-            return all(_state(self.pid, thread) in "TtZX" for thread in threads)
-        return True
 
     def resume(self, warm_ns: int = 0) -> None:
         """Wake the process; two empty calls, and more for `warm_ns`, take the wake-up itself out of what follows."""
@@ -141,7 +146,10 @@ class Runner:
             self.resume()
             calls = [self._checked(self._call((), True, EMPTY_LIMIT_NS), "wake") for _ in range(EMPTY_CALLS)]
         self.pause()
-        return round(statistics.median(timing.elapsed_ns for timing in calls))
+        empty_ns = round(statistics.median(timing.elapsed_ns for timing in calls))
+        if empty_ns > EMPTY_MOST_NS:
+            raise JudgeFault(f"an empty call takes {empty_ns} ns; grade again on a quieter machine")
+        return empty_ns
 
     def call(self, slots: Sequence[int], limit_ns: int, stage: str, watch: Stopwatch, warm: bool = False) -> Timing:
         """One call of the kernel, the process stopped before and after; elapsed has the empty call taken off.
@@ -149,28 +157,49 @@ class Runner:
         A `warm` call finds its core awake: empty calls come before it, for as long as the last call took.
 
         Raises:
-            Rejected: outcome `timeout`, `crashed` or `resource`.
+            Rejected: outcome `timeout`, `crashed` or `resource`, or `tampered`: see `_check_stance`.
         """
         with urgent() if warm else contextlib.nullcontext():
             self.resume(min(max(self._last_ns, WARM_LEAST_NS), WARM_MOST_NS) if warm else 0)
-            waited_ns = self._waited_ns()
+            self._check_idle()
+            waited_ns = stance.waited_ns(self.pid)
             with watch.stage("kernel"):
                 timing = self._checked(self._call(slots, False, limit_ns), stage, limit_ns)
-            waited_ns = self._waited_ns() - waited_ns
+            waited_ns = stance.waited_ns(self.pid) - waited_ns
         self.pause()
-        self.own_ns, self._last_ns = self._control.own_ns, timing.elapsed_ns
-        disturbed = timing.disturbed + int(waited_ns > max(timing.elapsed_ns * DISTURBED_SHARE, DISTURBED_NS))
-        return Timing(max(timing.elapsed_ns - self.empty_ns, 1), disturbed)
+        self._check_stance()
+        elapsed_ns = max(timing.elapsed_ns - self.empty_ns, 1)
+        self._last_ns = elapsed_ns
+        waited = waited_ns > max(elapsed_ns * DISTURBED_SHARE, DISTURBED_NS)
+        offset_ns = elapsed_ns - self._control.own_ns
+        strayed = abs(offset_ns) > AGREE_NS + elapsed_ns * AGREE_SHARE
+        return Timing(elapsed_ns, timing.disturbed + int(waited), offset_ns, strayed)
 
-    def _waited_ns(self) -> int:
-        """How long the runner's thread has stood ready without a core, in all its life, as the kernel counts it."""
-        figures = _proc(f"{self.pid}/task/{self.pid}/schedstat").split()
-        return int(figures[1]) if len(figures) == 3 else 0
+    def _check_idle(self) -> None:
+        """Raises Rejected (`tampered`) when other threads have worked since the process was last stopped.
+
+        The values of the coming call lie in the buffers, and its clock does not run yet.
+        """
+        busy_ns = stance.others_ns(self.pid) - self._others_ns
+        if busy_ns > stance.IDLE_NS:
+            message = f"its threads worked for {busy_ns / 1e3:.0f} us between two calls; finish all work in the call"
+            raise Rejected(Outcome.TAMPERED, "threads", {"message": message})
+
+    def _check_stance(self) -> None:
+        """Raises Rejected (`tampered`) when the call left something changed in its process, or has not returned."""
+        self._others_ns = stance.others_ns(self.pid)
+        changed = self._home.departure(Stance.of(self.pid))
+        if self._control.fp_changed:
+            changed = "the floating-point state (rounding, masks or flush-to-zero); restore it before returning"
+        if changed:
+            raise Rejected(Outcome.TAMPERED, "state", {"message": f"the kernel changed {changed}"})
 
     def _call(self, slots: Sequence[int], empty: bool, limit_ns: int) -> Timing:
+        """One call; a real one ends with the process stopped, before what comes after can help it."""
         self._generation += 1
         words = (ctypes.c_int64 * len(slots))(*slots)
-        return helper.call(self._at, self._generation, words, empty, limit_ns, self._process.pid)
+        stop = 0 if empty else self.pid
+        return helper.call(self._at, self._generation, words, empty, limit_ns, self._process.pid, stop)
 
     def _checked(self, timing: Timing, stage: str, limit_ns: int = EMPTY_LIMIT_NS) -> Timing:
         if timing.elapsed_ns == CALL_TIMEOUT:
@@ -221,22 +250,6 @@ class Runner:
         name = _signal_name(ended_by)
         return Outcome.CRASHED, "signal", f"a call ended in {name}; look for an address or a size that is wrong"
 
-    def changed_state(self) -> str | None:
-        """What the submission left changed in its process after its calls, in words, or None."""
-        if self._control.fp_changed:
-            return "the floating-point state (rounding, masks or flush-to-zero); restore it before returning"
-        if self._signal_masks() != self._signals:
-            return "signal handlers or masks; leave them as they are"
-        return None
-
-    def _signal_masks(self) -> list[int]:
-        """Blocked, ignored and caught signals of the main thread, as the kernel lists them (a bit each)."""
-        wanted = ("SigBlk", "SigIgn", "SigCgt")
-        with contextlib.suppress(OSError):
-            lines = Path(f"/proc/{self.pid}/status").read_text(encoding="ascii", errors="replace").splitlines()
-            return [int(line.split()[1], 16) & ~_THREADING_SIGNALS for line in lines if line.startswith(wanted)]
-        return []
-
     def children(self) -> int:
         """Processes that the submission started and that are still there."""
         return len(process.descendants(self.pid))
@@ -255,12 +268,6 @@ class Runner:
             self._page.close()
         os.close(self._fd)
 
-    def __enter__(self) -> "Runner":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
 
 def _program(artifact: Artifact) -> tuple[list[str], list[Path]]:
     """The program that loads an artifact, and what it needs to see of the host beside the toolchain."""
@@ -269,26 +276,6 @@ def _program(artifact: Artifact) -> tuple[list[str], list[Path]]:
         return [str(runner)], [runner]
     roots = {Path(sys.prefix), Path(sys.base_prefix)} - {Path("/usr")}
     return [sys.executable, "-I", str(_HOST)], [*sorted(roots), _HOST, helper.python_waiter()]
-
-
-def _state(pid: int, thread: str) -> str:
-    """One letter: what the kernel says a thread is doing; Z when it is gone."""
-    return (_proc(f"{pid}/task/{thread}/stat").rpartition(b")")[2].split() or [b"Z"])[0].decode()
-
-
-def _proc(name: str) -> bytes:
-    """Content of a file of /proc, empty when its process is gone. Read after every call: pathlib would cost as much
-    as the call itself."""
-    try:
-        fd = os.open(f"/proc/{name}", os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return b""
-    try:
-        return os.read(fd, 4096)
-    except OSError:
-        return b""
-    finally:
-        os.close(fd)
 
 
 def _signal_name(number: int) -> str:

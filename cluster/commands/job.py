@@ -39,4 +39,3 @@ def collect_run(
         typer.echo(json.dumps({"run": str(layout.root), **summary.document()}))
     else:
         typer.echo("\n".join(account_lines(summary)))
-    raise typer.Exit(0)

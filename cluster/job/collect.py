@@ -66,20 +66,21 @@ def launched(layout: RunLayout) -> Launched:
         ConfigError: the folder holds no run, or its plan is damaged.
     """
     try:
-        return Launched.model_validate_json(layout.plan.read_text(encoding="utf-8"))
+        return Launched.model_validate_json(layout.plan.read_bytes())
     except OSError as error:
         raise ConfigError(
             f"{layout.root}: no run there ({layout.plan.name}: {error.strerror}); name a run directory"
         ) from error
-    except ValueError as error:
-        fault = first_fault(error) if isinstance(error, ValidationError) else error
-        raise ConfigError(f"{layout.plan}: damaged: {fault}; `kcourt db merge` can merge the shards alone") from error
+    except ValidationError as error:
+        raise ConfigError(
+            f"{layout.plan}: damaged: {first_fault(error)}; `kcourt db merge` can merge the shards alone"
+        ) from error
 
 
 def read_episode(path: Path) -> EpisodeRecord:
     """Raises ShardError when a `tokens.json` is not whole."""
     try:
-        return EpisodeRecord.model_validate_json(path.read_text(encoding="utf-8"))
+        return EpisodeRecord.model_validate_json(path.read_bytes())
     except ValidationError as error:
         fault = first_fault(error)
         raise ShardError(f"{path}: {fault}; move the file away to leave this episode's record out") from error

@@ -180,9 +180,9 @@ def recollected(layout: RunLayout) -> Ending:
     if not layout.summary.exists():
         return Ending(Cause.SERVICE_LOST, "the job died before its summary", ExitCode.SERVICE_LOST, 0.0)
     try:
-        before = _Before.model_validate_json(layout.summary.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        fault = first_fault(error) if isinstance(error, ValidationError) else error
+        before = _Before.model_validate_json(layout.summary.read_bytes())
+    except (OSError, ValidationError) as error:
+        fault = first_fault(error) if isinstance(error, ValidationError) else error.strerror
         raise ConfigError(
             f"{layout.summary}: damaged: {fault}; move it away, the merge makes a new one from the shards"
         ) from error

@@ -3,12 +3,10 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from pydantic import ValidationError
-
+from agent.config import numbered_problems
 from bench.errors import ConfigError, TaskError, UsageError
 from bench.judge.schemas import Language, Problem
 from bench.task import Task, find_task, select
-from bench.wording import first_fault
 from cluster.study.settings import JobSettings
 
 
@@ -64,20 +62,7 @@ def _check(problem: Problem, setup: str, where: Path | str) -> None:
 
 def read_problems(path: Path) -> list[Problem]:
     """Raises ConfigError naming the file, the line and the first wrong key."""
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read ({error.strerror}); render the setup again") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: is not UTF-8 text (byte {error.start}); render the setup again") from error
-    return [_problem(path, number, line) for number, line in enumerate(lines, start=1) if line.strip()]
-
-
-def _problem(path: Path, number: int, line: str) -> Problem:
-    try:
-        return Problem.model_validate_json(line)
-    except ValidationError as error:
-        raise ConfigError(f"{path}:{number}: {first_fault(error, Problem.model_fields)}") from error
+    return [problem for _, problem in numbered_problems(path)]
 
 
 def render_problems(problems: Iterable[Problem]) -> str:

@@ -81,6 +81,8 @@ def read_study(name: str, folder: Path | None = None) -> Study:
         raise ConfigError(f"no study '{name}' in {folder}; {hint}")
     try:
         study = Study.model_validate(yaml_lines.parse(path.read_text(encoding="utf-8")).value)
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: is not UTF-8 text (byte {error.start}); save it as UTF-8") from error
     except yaml_lines.YamlFault as error:
         raise ConfigError(f"{path}:{error.line}: {error}") from error
     except ValidationError as error:

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from ports import free_port
 
 from bench.measure.stopwatch import WORK_STAGES
 from bench.results.database import engine
 from bench.task import find_task
-from tests.judge_rank import free_port
 
 GOALS_MS = {"score": 60.0, "submit": 150.0}
 CALLS = 15

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import uvloop
-
-from tests.judge_rank import rank
+from judge_rank import rank
 
 CONNECTIONS, PER_SECOND, WARM_S, MEASURED_S = 64, 200, 1.0, 10.0
 GOALS_MS = {50: 1.0, 99: 5.0}
