@@ -9,7 +9,7 @@ PYTHON ?= $(firstword $(foreach name,python3.11 python3.12 python3.13 python3.14
 BIN := .venv/bin
 STAMP := .venv/.installed
 # Programs that some tests need, as `program:Debian package`; a test whose program is missing is skipped.
-PROGRAMS := gcc:gcc g++:g++ gfortran:gfortran bwrap:bubblewrap shellcheck:shellcheck curl:curl
+PROGRAMS := gcc:gcc g++:g++ gfortran:gfortran bwrap:bubblewrap shellcheck:shellcheck curl:curl valgrind:valgrind perf:linux-perf
 PYTEST := $(BIN)/python -m pytest
 
 .PHONY: help setup system demo test lint bench docs clean

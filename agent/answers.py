@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import ValidationError
 
-from bench.judge.schemas import Answer, Closed, GradeRequest, Outcome
+from bench.judge.schemas import Answer, Closed, GradeRequest, Outcome, ProfileAnswer
 
 # The largest text that is sent as a submission, bytes.
 SOURCE_CAP_BYTES = 4 << 20
@@ -23,10 +23,11 @@ class Call(Closed):
     """One line of `answers.jsonl`: a call and either its answer or why there is none."""
 
     at: str
-    route: Literal["score", "submit"]
+    route: Literal["score", "submit", "profile"]
     key: str
     tokens: int
     answer: Answer | None = None
+    profile: ProfileAnswer | None = None
     refusal: Refusal | None = None
 
 

@@ -1,13 +1,14 @@
 """The job's judges as one caller sees them: the home rank, and the survivors when that is lost."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, TypeVar
 
 from bench.judge.client import ATTEMPTS, Envelope, JudgeClient, JudgeRefused
-from bench.judge.schemas import Answer, GradeRequest, Outcome
+from bench.judge.schemas import Answer, GradeRequest, Outcome, ProfileAnswer, ProfileRequest
 
 Route = Literal["score", "submit"]
+A = TypeVar("A")
 
 # A fault of the judge costs the submission nothing: the same request is asked again, this often at most.
 FAULT_TRIES = 3
@@ -43,26 +44,33 @@ class Judges:
             JudgeRefused: the judge's answer, or the last rank's when all are lost.
         """
         for _ in range(FAULT_TRIES):
-            answer = self._ask_surviving(route, request, envelope)
+            answer = self._surviving(lambda client: self._graded(client, route, request, envelope))
             if answer.outcome is not Outcome.JUDGE_FAULT:
                 break
         return answer
 
-    def _ask_surviving(self, route: Route, request: GradeRequest, envelope: Envelope) -> Answer:
+    def profile(self, request: ProfileRequest) -> ProfileAnswer:
+        """Have `request` profiled; its `rank` is set here. Raises JudgeRefused, as `ask` does."""
+        return self._surviving(lambda client: client.profile(request.model_copy(update={"rank": self.rank})))
+
+    def _surviving(self, call: Callable[[JudgeClient], A]) -> A:
         while True:
             try:
-                return self._ask_once(route, request, envelope)
+                return call(self._connected())
             except JudgeRefused as error:
                 if not is_lost(error) or len(self._ranks) == 1:
                     raise
                 self._leave_rank()
 
-    def _ask_once(self, route: Route, request: GradeRequest, envelope: Envelope) -> Answer:
+    def _connected(self) -> JudgeClient:
         if self._client is None:
             self._client = JudgeClient(self._urls[self.rank], self._token, attempts=self._tries)
+        return self._client
+
+    def _graded(self, client: JudgeClient, route: Route, request: GradeRequest, envelope: Envelope) -> Answer:
         addressed = request.model_copy(update={"rank": self.rank})
         sent = replace(envelope, home_rank=self._home if self.rank != self._home else None)
-        call = self._client.score if route == "score" else self._client.submit
+        call = client.score if route == "score" else client.submit
         return call(addressed, sent)
 
     def _leave_rank(self) -> None:

@@ -11,10 +11,11 @@ from bench import process, seeds
 from bench.court import Court
 from bench.errors import ShardError, UsageError
 from bench.grade import grade
-from bench.judge.schemas import ADHOC, Kind, Language, Preset
+from bench.judge.schemas import ADHOC, SECRET_BYTES, Kind, Language, Preset, ProfileTool
 from bench.measure.protocols import ProtocolRole, find_protocol
 from bench.places import run_root
-from bench.records import GradeOrder, GradeReport
+from bench.profile import check_language, profile
+from bench.records import GradeOrder, GradeReport, Lacking, ProfileOrder, ProfileReport
 from bench.results.rows import GradeOrigin
 from bench.results.shard import Shard
 from bench.task import find_task, tasks_root
@@ -66,10 +67,7 @@ def grade_file(court: Court, kernel: str, path: Path, language: Language, preset
     Raises:
         UsageError: the kernel, the protocol or the file does not fit, or there is no place for the row.
     """
-    task = find_task(kernel)
-    if language not in task.manifest.languages:
-        known = ", ".join(task.manifest.languages)
-        raise UsageError(f"{kernel} is not graded in {language}; its languages: {known}")
+    _check_task(kernel, language)
     kinds = {ProtocolRole.PREVIEW: Kind.SCORE, ProtocolRole.CALIBRATION: Kind.CALIBRATION}
     grade_id = str(uuid.uuid4())
     order = GradeOrder(
@@ -93,6 +91,31 @@ def grade_file(court: Court, kernel: str, path: Path, language: Language, preset
     except ShardError as error:
         return Graded(report, str(error))
     return Graded(report)
+
+
+def profile_file(
+    court: Court, kernel: str, path: Path, language: Language, tool: ProfileTool
+) -> ProfileReport | Lacking:
+    """Profile one file, on the same inputs every time; nothing is kept.
+
+    Raises:
+        UsageError: the kernel, the language or the file does not fit.
+    """
+    _check_task(kernel, language)
+    check_language(language)
+    seed = seeds.request_seed(bytes(SECRET_BYTES), ADHOC, "profile").hex()
+    order = ProfileOrder(kernel=kernel, language=language, source=read_source(path), tool=tool, seed=seed)
+    process.adopt_orphans()
+    found = profile(order, court)
+    process.sweep()
+    return found
+
+
+def _check_task(kernel: str, language: Language) -> None:
+    task = find_task(kernel)
+    if language not in task.manifest.languages:
+        known = ", ".join(task.manifest.languages)
+        raise UsageError(f"{kernel} is not graded in {language}; its languages: {known}")
 
 
 def record(order: GradeOrder, report: GradeReport, started: datetime, of_grade_id: str | None = None) -> None:

@@ -56,6 +56,10 @@ class JudgeConfig(BaseModel):
     preset: Annotated[Preset, Field(description="Preset of an open judge; a setup names its own.")] = Preset.XL
     final_protocol: Annotated[FinalProtocol, Field(description="Protocol of `/submit`.")] = "mw4x5"
     preview_protocol: Annotated[PreviewProtocol, Field(description="Protocol of `/score`.")] = "mw2x5"
+    failed_submit_step_s: Annotated[
+        float,
+        Field(ge=0, le=600, description="A failed `/submit` is answered after a multiple of this many seconds."),
+    ] = 10
     allow_sandbox: Annotated[str, Field(description="Weakest sandbox level to serve with.")] = "user"
     device: Annotated[Literal["cpu"], Field(description="Device that grades.")] = "cpu"
     timing_cores: Annotated[tuple[int, ...] | None, Field(description="Cores of timed code; none: planned.")] = None

@@ -1,10 +1,23 @@
 """What the grading process is told (GradeOrder) and what it says (GradeReport): plain, closed, JSON-able records."""
 
+import builtins
 from typing import Annotated, Any, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
-from bench.judge.schemas import Answer, Closed, Kind, Language, Outcome, Preset
+from bench.judge.schemas import (
+    Answer,
+    Closed,
+    Counters,
+    Kind,
+    Language,
+    Outcome,
+    Preset,
+    ProfileAnswer,
+    ProfileTool,
+)
+
+Seed = Annotated[str, Field(pattern=r"^([0-9a-f]{2})+$")]
 
 
 class GradeOrder(Closed):
@@ -19,7 +32,7 @@ class GradeOrder(Closed):
     workspace_bytes: int = 0
     preset: Preset = Preset.XL
     protocol: str
-    seed: Annotated[str, Field(pattern=r"^([0-9a-f]{2})+$")]
+    seed: Seed
     disclose: bool = False
 
     @model_validator(mode="after")
@@ -27,6 +40,18 @@ class GradeOrder(Closed):
         if (self.source is None) == (self.library is None):
             raise ValueError("an order holds either a source or a library")
         return self
+
+
+class ProfileOrder(Closed):
+    """One profile to be made; `seed` (hex) is the root of its inputs, which no grade shares."""
+
+    kernel: str
+    language: Language
+    source: str | None = None
+    library: str | None = None
+    workspace_bytes: int = 0
+    tool: ProfileTool
+    seed: Seed
 
 
 class Cell(Closed):
@@ -92,6 +117,11 @@ class GradeReport(Closed):
     stages_ms: dict[str, float] = Field(default_factory=dict)
     overhead_ms: float = 0.0
 
+    @builtins.property  # the bare name is a field here
+    def met_hidden_inputs(self) -> bool:
+        """Whether it failed on values that nobody may know."""
+        return self.outcome not in (Outcome.SOLVED, Outcome.BUILD_FAILED, Outcome.JUDGE_FAULT)
+
     def answer(self, kernel: str, rank: int, disclose: bool) -> Answer:
         """What the asker gets: with `disclose` all that was found, else the property that failed.
 
@@ -104,3 +134,34 @@ class GradeReport(Closed):
         if disclose:
             detail = {**self.detail, **detail}
         return Answer(kernel=kernel, rank=rank, detail=detail, **fields)
+
+
+class ProfileReport(Closed):
+    """The finding of one profile; `property`, `detail` and `log` are as in a GradeReport."""
+
+    tool: ProfileTool
+    outcome: Outcome
+    property: str | None = None
+    detail: dict[str, Any] = Field(default_factory=dict)
+    log: str = ""
+    report: str = ""
+    counters: Counters | None = None
+
+    def answer(self, kernel: str, rank: int) -> ProfileAnswer:
+        """What the asker gets. Its inputs are of no use to a grade, so all that was found may be told."""
+        detail = {**self.detail, "property": self.property, "log": self.log}
+        return ProfileAnswer(
+            kernel=kernel,
+            rank=rank,
+            tool=self.tool,
+            outcome=self.outcome,
+            report=self.report,
+            counters=self.counters,
+            detail=detail,
+        )
+
+
+class Lacking(Closed):
+    """Nothing was profiled, because this machine lacks something; `why` says what, and what to install."""
+
+    why: str

@@ -184,8 +184,15 @@ class Sandbox:
 
     def _hand_over(self, folder: Path) -> None:
         """Let the user of level `full` into a folder that is private to ours."""
-        if self.level is Level.FULL:
+        if self.level is not Level.FULL:
+            return
+        try:
             os.chown(folder, self.uid, self.uid)
+        except OSError as error:
+            raise EnvironmentFault(
+                f"{folder} cannot be given to user {self.uid} ({error.strerror}); "
+                "KCOURT_SANDBOX=user does without, KCOURT_TMPDIR names another place"
+            ) from error
 
     def _shut_in(self, argv: Sequence[str], limits: Limits, view: View, folder: Path) -> list[str]:
         """`argv` behind prlimit and the means of the level."""

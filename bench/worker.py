@@ -1,8 +1,9 @@
-"""The measuring process of a judge: grades one order a line, away from the web server.
+"""The measuring process of a judge: grades or profiles one order a line, away from the web server.
 
 `python -m bench.worker <judge.json>`; stdin and stdout carry one JSON object a line. It says `{"ready": {...}}` after
 it has graded one of its own references, or `{"unfit": "why"}`; then answers each `{"order": GradeOrder}` with
-`{"report": GradeReport}` or `{"fault": "why"}`.
+`{"report": GradeReport}`, each `{"profile": ProfileOrder}` with `{"profiled": ProfileReport}` or
+`{"lacking": Lacking}`, and what it cannot do with `{"fault": "why"}`.
 """
 
 import gc
@@ -11,9 +12,9 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, Self, TextIO
 
-from pydantic import ValidationError
+from pydantic import ValidationError, model_validator
 
 from bench import process, seeds
 from bench.build import builder
@@ -22,12 +23,22 @@ from bench.court import Court, open_court
 from bench.errors import EnvironmentFault, JudgeFault, KernelcourtError
 from bench.grade import grade
 from bench.judge.schemas import Closed, Kind, Language, Outcome, Preset
-from bench.records import GradeOrder
+from bench.profile import profile
+from bench.records import GradeOrder, Lacking, ProfileOrder
 from bench.task import Task, select
 
 
 class _Line(Closed):
-    order: GradeOrder
+    """What is to be done: one of the two."""
+
+    order: GradeOrder | None = None
+    profile: ProfileOrder | None = None
+
+    @model_validator(mode="after")
+    def _one_order(self) -> Self:
+        if (self.order is None) == (self.profile is None):
+            raise ValueError("a line holds either 'order' or 'profile'")
+        return self
 
 
 def main() -> int:
@@ -46,13 +57,25 @@ def main() -> int:
     cores = {"timing": court.cores.timing, "clock": court.cores.clock}
     _say(answers, {"ready": {"sandbox": str(court.sandbox.level), "device": config.device, "cores": cores}})
     gc.freeze()  # what is there now stays: no collection in a grade need look at it again
-    for order in _orders(answers):
-        try:
-            _say(answers, {"report": grade(order, court).model_dump(mode="json")})
-        except KernelcourtError as error:
-            _say(answers, {"fault": str(error)})
+    for line in sys.stdin:
+        _say(answers, answer(line, court))
         process.sweep()
     return 0
+
+
+def answer(line: str, court: Court) -> dict[str, Any]:
+    """Do what one line asks for; the line that answers it."""
+    try:
+        asked = _Line.model_validate_json(line)
+        if asked.order is not None:
+            return {"report": grade(asked.order, court).model_dump(mode="json")}
+        assert asked.profile is not None
+        found = profile(asked.profile, court)
+        return {"lacking" if isinstance(found, Lacking) else "profiled": found.model_dump(mode="json")}
+    except ValidationError as error:
+        return {"fault": f"not an order: {error}"}
+    except KernelcourtError as error:
+        return {"fault": str(error)}
 
 
 def self_grade(court: Court, languages: Sequence[Language] = ()) -> None:
@@ -102,14 +125,6 @@ def _private_stdout() -> TextIO:
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     return answers
-
-
-def _orders(answers: TextIO) -> Iterator[GradeOrder]:
-    for line in sys.stdin:
-        try:
-            yield _Line.model_validate_json(line).order
-        except ValidationError as error:
-            _say(answers, {"fault": f"not an order: {error}"})
 
 
 def _say(answers: TextIO, message: dict[str, Any]) -> None:

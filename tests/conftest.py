@@ -43,7 +43,7 @@ def repository() -> Path:
 def kcourt(tmp_path: Path) -> Callable[..., Ran]:
     """Runs `kcourt` as a process in a folder of the test's own; `env` adds variables."""
 
-    def run(*arguments: str, timeout_s: float = 240, env: dict[str, str] | None = None) -> Ran:
+    def run(*arguments: str, timeout_s: float = 600, env: dict[str, str] | None = None) -> Ran:
         done = subprocess.run(
             [Path(sys.executable).with_name("kcourt"), *arguments],
             cwd=tmp_path,

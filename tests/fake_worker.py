@@ -1,6 +1,6 @@
 """A measuring process that measures nothing: same protocol, told what to find by a comment in the source.
 
-`// fake: <outcome>`, `die`, `fault`, `fault-once <file>`, `wait <file>`, `nan`; any other source is solved.
+`// fake: <outcome>`, `die`, `fault`, `fault-once <file>`, `wait <file>`, `nan`, `lacking`; any other source is solved.
 """
 
 import json
@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from bench import process
-from bench.judge.schemas import Outcome
-from bench.records import Cell, GradeOrder, GradeReport, SourceFile
+from bench.judge.schemas import Counters, Outcome, Preset
+from bench.records import Cell, GradeOrder, GradeReport, ProfileOrder, ProfileReport, SourceFile
 from bench.seeds import commitment
 
 
@@ -60,6 +60,15 @@ def report(order: GradeOrder, word: str) -> GradeReport:
     )
 
 
+def profiled(order: ProfileOrder, word: str) -> ProfileReport:
+    """A profile of nothing."""
+    outcome = Outcome(word) if word in set(Outcome) else Outcome.SOLVED
+    if outcome is not Outcome.SOLVED:
+        return ProfileReport(tool=order.tool, outcome=outcome, property="build", log="a log")
+    counters = Counters(unit="samples", total=0, calls=1, preset=Preset.M, sizes={"n": 1}, functions=(), lines=())
+    return ProfileReport(tool=order.tool, outcome=outcome, report=f"seed {order.seed}", counters=counters)
+
+
 def _wait_for(path: Path) -> None:
     """Hold a grade until the test makes this file."""
     Path(f"{path}.reached").touch()
@@ -79,7 +88,8 @@ def main() -> int:
         return 1
     _say({"ready": {"sandbox": "limits", "device": "cpu", "cores": {"timing": [0], "clock": 1}}})
     for line in sys.stdin:
-        order = GradeOrder.model_validate(json.loads(line)["order"])
+        asked = json.loads(line)
+        order: Any = (GradeOrder if "order" in asked else ProfileOrder).model_validate(*asked.values())
         _, _, word = (order.source or "").partition("// fake: ")
         match word.split():
             case ["die"]:
@@ -93,6 +103,12 @@ def main() -> int:
                 continue
             case ["wait", path]:
                 _wait_for(Path(path))
+            case ["lacking"]:
+                _say({"lacking": {"why": "perf is not here"}})
+                continue
+        if isinstance(order, ProfileOrder):
+            _say({"profiled": profiled(order, word.strip()).model_dump(mode="json")})
+            continue
         _say({"report": report(order, word.strip()).model_dump(mode="json")})
     return 0
 

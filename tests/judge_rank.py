@@ -117,6 +117,7 @@ def write_config(folder: Path, closed: bool = False, **settings: Any) -> Path:
         "cache_dir": str(folder / "cache"),
         "shared_dir": str(shared),
         "preset": "S",
+        "failed_submit_step_s": 0,
     }
     if closed:
         secret = folder / "secret"

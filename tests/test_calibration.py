@@ -346,7 +346,7 @@ def test_a_wrong_call_is_a_usage_error(kcourt: Kcourt, arguments: tuple[str, ...
 @pytest.mark.timing
 def test_a_quick_calibration_from_end_to_end(kcourt: Kcourt, home: Path) -> None:
     ran = kcourt(
-        "calibrate", "--quick", "--json", "--kernels", "axpy,sgemm", "--allow-sandbox", "limits", timeout_s=240
+        "calibrate", "--quick", "--json", "--kernels", "axpy,sgemm", "--allow-sandbox", "limits", timeout_s=600
     )
     assert ran.code == 0, ran.err
     assert ran.out.count("\n") == 1

@@ -16,7 +16,7 @@ from cluster.job.progress import count_grades
 pytestmark = pytest.mark.timing
 
 KERNELS = "sgemm,gelu,nbody"
-LIMIT_S = 240
+LIMIT_S = 600
 
 
 def start_demo(folder):

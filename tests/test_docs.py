@@ -132,7 +132,7 @@ def judge(command: str, port: int, folder: Path, environment: dict[str, str]) ->
         server = subprocess.Popen(command.split(), cwd=folder, env=environment, stdout=log, stderr=log)
     try:
         with JudgeClient(f"http://127.0.0.1:{port}", timeout_s=5) as client:
-            waiting = stamina.retry_context(on=(JudgeRefused, AssertionError), attempts=None, timeout=200, wait_max=0.5)
+            waiting = stamina.retry_context(on=(JudgeRefused, AssertionError), attempts=None, timeout=300, wait_max=0.5)
             for attempt in waiting:
                 with attempt:
                     if server.poll() is not None:
@@ -153,7 +153,7 @@ def steps(page: Path) -> list[tuple[str, str]]:
 def run_script(script: str, folder: Path, environment: dict[str, str]) -> str:
     """What a script prints that stops at its first error."""
     argv = ["bash", "-c", f"set -euo pipefail\n{script}"]
-    done = subprocess.run(argv, cwd=folder, env=environment, capture_output=True, text=True, timeout=280)
+    done = subprocess.run(argv, cwd=folder, env=environment, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

@@ -2,6 +2,7 @@
 
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -165,6 +166,30 @@ def test_single_mode_remembers_over_a_restart(tmp_path: Path) -> None:
         judge.wait()
         running.wait_until_healthy()
         assert code(running.post("/submit", GOOD, label)) == (409, "already_submitted")
+
+
+def test_a_failed_submit_is_recorded_and_takes_a_round_time(tmp_path: Path) -> None:
+    label = "many.n0.p0.w0"
+    wrong, broken = ({"kernel": "axpy", "source": f"// fake: {word}"} for word in ("wrong", "build_failed"))
+    with rank(tmp_path, closed=True, failed_submit_step_s=600) as running:
+        queued = running.post("/submit", wrong, label, Prefer="respond-async")
+        grade = queued.json()["grade_id"]
+        # None of these waits.
+        assert running.post("/submit", GOOD, label).json()["outcome"] == "solved"
+        assert running.post("/submit", broken, label).json()["outcome"] == "build_failed"
+        assert running.post("/score", wrong, label).json()["outcome"] == "wrong"
+        with sqlite3.connect(running.shard) as shard:
+            recorded = shard.execute("SELECT outcome FROM grades WHERE grade_id = ?", [grade]).fetchone()
+        assert recorded == ("wrong",)
+        assert running.get(f"/grades/{grade}", label).status_code == 202
+
+
+def test_a_failed_submit_is_answered_after_its_time(tmp_path: Path) -> None:
+    with rank(tmp_path, closed=True, failed_submit_step_s=1) as running:
+        started = time.monotonic()
+        answer = running.post("/submit", {"kernel": "axpy", "source": "// fake: wrong"}, "many.n0.p0.w0")
+        assert answer.json()["outcome"] == "wrong"
+        assert time.monotonic() - started >= 0.9
 
 
 def promote(closed: Rank, label: str, score: str, source: str = GOOD["source"]) -> Any:

@@ -322,6 +322,14 @@ def test_the_wall_clock_tears_the_job_down(live):
     assert summary.ending.exit_code is ExitCode.WALL_CLOCK
 
 
+def test_the_wall_clock_does_not_wait_for_judges(live):
+    wall = {"STEP_STOP_GRACE_SECONDS": 2, "JUDGE_DRAIN_RESERVE_SECONDS": 600, "JOB_WALL_SECONDS": 603}
+    layout, summary = live(StandIns(2, judge="import signal; signal.pause()", wall_s=603), **wall)
+    assert summary.ending.exit_code is ExitCode.WALL_CLOCK
+    assert summary.count(Standing.OWED) == 3
+    assert not layout.agent_log(0).exists()
+
+
 def test_drivers_that_all_fail_are_a_lost_service(live):
     _, summary = live(StandIns(2, agent="raise SystemExit(64)"))
     assert summary.ending.exit_code is ExitCode.SERVICE_LOST

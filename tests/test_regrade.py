@@ -45,7 +45,7 @@ def run(folder: Path, *arguments: str, tasks: Path) -> Ran:
     env = os.environ | {"KCOURT_TASKS_DIR": str(tasks), "COLUMNS": "160"}
     argv = [Path(sys.executable).with_name("kcourt"), *arguments]
     done = subprocess.run(
-        argv, cwd=folder, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60
+        argv, cwd=folder, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600
     )
     return Ran(done.returncode, done.stdout, done.stderr)
 

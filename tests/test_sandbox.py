@@ -134,9 +134,9 @@ def test_a_build_inherits_no_descriptor(way: Sandbox, folder: Path) -> None:
 def test_descriptors_that_are_passed_arrive(way: Sandbox, folder: Path) -> None:
     with tempfile.TemporaryFile() as lent, tempfile.TemporaryFile() as output:
         lent.write(b"lent")
-        lent.flush()
-        script = f"cat /proc/self/fd/{lent.fileno()}; echo; ls /proc/self/fd"
-        child = way.spawn(["sh", "-c", script], FEW, folder, output, [lent.fileno()])
+        lent.seek(0)
+        script = f"cat <&{lent.fileno()}; echo; ls /proc/self/fd"
+        child = way.spawn(["bash", "-c", script], FEW, folder, output, [lent.fileno()])
         assert child.wait(20) == 0
         output.seek(0)
         assert sorted(output.read().decode().split()) == sorted(["lent", *map(str, {0, 1, 2, 3, lent.fileno()})])
@@ -364,7 +364,9 @@ def test_a_kernel_opens_no_file_and_is_otherwise_honest(what: str) -> None:
 
 SIMD = """
 #if defined(__x86_64__)
-    _mm_storeu_ps(out, _mm_add_ps(_mm_set1_ps(a), _mm_setzero_ps()));
+    float four[4];
+    _mm_storeu_ps(four, _mm_add_ps(_mm_set1_ps(a), _mm_setzero_ps()));
+    if (four[0] != a && a == a) abort();
 #endif
 """
 HONEST = {

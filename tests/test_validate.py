@@ -123,7 +123,7 @@ def test_every_kernel_has_mutants_or_says_why_not(task: Any) -> None:
 
 def test_the_command_validates_shipped_kernels(kcourt: Callable[..., Any], tmp_path: Path) -> None:
     arguments = ("task", "validate", "axpy,floyd_warshall", "--allow-sandbox", "limits")
-    ran = kcourt(*arguments, "--json", "--report", "report.yaml", timeout_s=240)
+    ran = kcourt(*arguments, "--json", "--report", "report.yaml")
     assert ran.code == 0, ran.out
     verdicts = {name: kernel["verdict"] for name, kernel in ran.json["kernels"].items()}
     assert verdicts.keys() == {"axpy", "floyd_warshall"}
@@ -135,16 +135,16 @@ def test_the_command_fails_a_broken_kernel_by_name(kcourt: Callable[..., Any], t
     folder = copy_kernel(tmp_path / "tasks", "axpy")
     (folder / "baseline.c").write_text("this is no C\n")
     env = {"KCOURT_TASKS_DIR": str(tmp_path / "tasks")}
-    ran = kcourt("task", "validate", "axpy", "--allow-sandbox", "limits", env=env, timeout_s=240)
+    ran = kcourt("task", "validate", "axpy", "--allow-sandbox", "limits", env=env)
     assert ran.code == 1
     assert ran.out.startswith("FAIL  axpy  (")
     assert "FAIL  twin_agrees: a baseline or call shim does not build" in ran.out
 
 
 @pytest.mark.timing
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 def test_every_shipped_kernel_is_valid(kcourt: Callable[..., Any]) -> None:
-    ran = kcourt("task", "validate", "all", "--allow-sandbox", "limits", "--json", timeout_s=800)
+    ran = kcourt("task", "validate", "all", "--allow-sandbox", "limits", "--json", timeout_s=1700)
     bad = {
         name: [check for check in kernel["checks"] if check["verdict"] == "FAIL"]
         for name, kernel in ran.json["kernels"].items()

@@ -3,6 +3,7 @@
 import json
 import uuid
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -11,7 +12,17 @@ from agent.journal import append_json, utc_now, write_private
 from agent.judges import Judges, Route
 from bench.errors import ConfigError, UsageError
 from bench.judge.client import ATTEMPTS, Envelope, JudgeRefused
-from bench.judge.schemas import Answer, Closed, GradeRequest, Language, Outcome, SubmissionMode
+from bench.judge.schemas import (
+    Answer,
+    Closed,
+    GradeRequest,
+    Language,
+    Outcome,
+    ProfileAnswer,
+    ProfileRequest,
+    ProfileTool,
+    SubmissionMode,
+)
 from bench.wording import first_fault
 
 
@@ -76,17 +87,23 @@ class JudgeTools:
             UsageError: the file cannot be sent; the message says why.
             JudgeRefused: the judge's own refusal.
         """
-        source = self._read(source_file)
-        request = GradeRequest(
-            kernel=self.settings.kernel,
-            language=self.settings.language,
-            source=source,
-            workspace_bytes=workspace_bytes,
-        )
+        request = GradeRequest(**self._submission(source_file, workspace_bytes))
         pending = Pending(key=uuid.uuid4().hex, tokens=self._tokens(), request=request)
         if route == "submit":
             write_private(self.settings.pending_file, pending.model_dump_json(exclude_none=True))
         return self._send(route, pending)
+
+    def profile(self, source_file: str, tool: ProfileTool, workspace_bytes: int = 0) -> ProfileAnswer:
+        """Have a file of the folder profiled; it counts as nothing. Raises what `ask` raises."""
+        request = ProfileRequest(tool=tool, **self._submission(source_file, workspace_bytes))
+        call = Call(at=utc_now(), route="profile", key=uuid.uuid4().hex, tokens=self._tokens())
+        try:
+            answer = self._judges.profile(request)
+        except JudgeRefused as error:
+            self._keep(call.model_copy(update={"refusal": _refusal(error)}))
+            raise
+        self._keep(call.model_copy(update={"profile": answer}))
+        return answer
 
     def settle(self) -> None:
         """Ask again for the answer to a submit whose caller died before it came, if there is one."""
@@ -98,25 +115,32 @@ class JudgeTools:
         self._judges.close()
 
     def _send(self, route: Route, pending: Pending) -> Answer:
+        call = Call(at=utc_now(), route=route, key=pending.key, tokens=pending.tokens)
         envelope = Envelope(key=pending.key, attempt=self.settings.attempt, tokens=pending.tokens)
         try:
             answer = self._judges.ask(route, pending.request, envelope)
         except JudgeRefused as error:
-            refusal = Refusal(code=error.code, status=error.status, message=error.message)
-            self._keep(route, pending, refusal=refusal)
+            self._keep(call.model_copy(update={"refusal": _refusal(error)}))
             raise
         if route == "score" and answer.outcome is Outcome.SOLVED:
             kept = self.settings.scored_source(answer.grade_id)
             kept.parent.mkdir(exist_ok=True)
             kept.write_text(pending.request.source or "", encoding="utf-8", newline="")
-        self._keep(route, pending, answer=answer)
+        self._keep(call.model_copy(update={"answer": answer}))
         return answer
 
-    def _keep(
-        self, route: Route, pending: Pending, answer: Answer | None = None, refusal: Refusal | None = None
-    ) -> None:
-        call = Call(at=utc_now(), route=route, key=pending.key, tokens=pending.tokens, answer=answer, refusal=refusal)
+    def _keep(self, call: Call) -> None:
+        call = call.model_copy(update={"at": utc_now()})
         append_json(self.settings.answers_file, json.loads(call.model_dump_json()))
+
+    def _submission(self, source_file: str, workspace_bytes: int) -> dict[str, Any]:
+        """The fields that every request has."""
+        return {
+            "kernel": self.settings.kernel,
+            "language": self.settings.language,
+            "source": self._read(source_file),
+            "workspace_bytes": workspace_bytes,
+        }
 
     def _tokens(self) -> int:
         """Tokens that the episode has used so far, as the driver last counted them."""
@@ -136,3 +160,7 @@ class JudgeTools:
             raise UsageError(f"{source_file}: cannot be read ({error.strerror}); write it first") from error
         except UnicodeDecodeError as error:
             raise UsageError(f"{source_file}: not UTF-8 text at byte {error.start}; a source is text") from error
+
+
+def _refusal(error: JudgeRefused) -> Refusal:
+    return Refusal(code=error.code, status=error.status, message=error.message)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
@@ -18,7 +18,20 @@ from bench.config import JudgeConfig
 from bench.errors import TaskError, UsageError
 from bench.judge.caller import Beside, Caller, beside
 from bench.judge.refusal import Refused
-from bench.judge.schemas import GradeRequest, Header, InputMode, Kind, Language, SubmissionMode
+from bench.judge.schemas import (
+    ADHOC,
+    PROFILED,
+    SECRET_BYTES,
+    GradeRequest,
+    Header,
+    InputMode,
+    Kind,
+    Language,
+    ProfileRequest,
+    SubmissionMode,
+)
+from bench.records import ProfileOrder
+from bench.seeds import request_seed
 from bench.task import Task, find_task
 from bench.wording import first_fault
 
@@ -28,6 +41,11 @@ MODES = {
     InputMode.LIBRARY: "JUDGE_INPUT_MODE=library: send the path of a shared object as 'library'",
     InputMode.ANY: "JUDGE_INPUT_MODE=any: send one of 'source', 'source_file' and 'library'",
 }
+
+
+R = TypeVar("R", bound=GradeRequest)
+# What stands in the seed tree for an episode's profiles, where grades have their ids.
+PROFILE_SEED = "profile"
 
 
 class Route(StrEnum):
@@ -63,16 +81,9 @@ def admit(route: Route, body: bytes, headers: Mapping[str, str], caller: Caller,
     Raises:
         Refused: 400, 403, 404 or 421; the first fault in the order of this function.
     """
-    request = parse(body)
+    request = parse(body, GradeRequest)
     extra = beside(headers, caller)
-    language = _language(request, caller, config)
-    source, library = _delivery(request, language, config)
-    task = known_task(request.kernel)
-    _check_kernel(task.name, caller)
-    if language not in task.manifest.languages:
-        offered = ", ".join(task.manifest.languages)
-        raise Refused(400, "wrong_language", f"{task.name} is written in {offered}, not in {language}")
-    _check_rank(request.rank, caller, config)
+    language, source, library = _delivered(request, caller, config)
     return Submission(
         route=route,
         kind=extra.kind or route.kind,
@@ -85,6 +96,43 @@ def admit(route: Route, body: bytes, headers: Mapping[str, str], caller: Caller,
         workspace_bytes=request.workspace_bytes,
         body_sha256=_digest(request),
     )
+
+
+def admit_profile(
+    body: bytes, headers: Mapping[str, str], caller: Caller, config: JudgeConfig, secret: bytes | None
+) -> ProfileOrder:
+    """Check one request for a profile, as `admit` does for a grade, with the same faults.
+
+    All profiles of an episode have the same inputs, so that their counts compare; no grade has them.
+    """
+    request = parse(body, ProfileRequest)
+    beside(headers, caller)
+    language, source, library = _delivered(request, caller, config)
+    if language not in PROFILED:
+        message = f"{language} is not profiled: the tools look into compiled code ({', '.join(PROFILED)}); use /score"
+        raise Refused(400, "wrong_language", message)
+    return ProfileOrder(
+        kernel=request.kernel,
+        language=language,
+        source=source,
+        library=str(library) if library else None,
+        workspace_bytes=request.workspace_bytes,
+        tool=request.tool,
+        seed=request_seed(secret or bytes(SECRET_BYTES), caller.label or ADHOC, PROFILE_SEED).hex(),
+    )
+
+
+def _delivered(request: GradeRequest, caller: Caller, config: JudgeConfig) -> tuple[Language, str | None, Path | None]:
+    """Language, and source text or path of a library, of a request that may be served here."""
+    language = _language(request, caller, config)
+    source, library = _delivery(request, language, config)
+    task = known_task(request.kernel)
+    _check_kernel(task.name, caller)
+    if language not in task.manifest.languages:
+        offered = ", ".join(task.manifest.languages)
+        raise Refused(400, "wrong_language", f"{task.name} is written in {offered}, not in {language}")
+    _check_rank(request.rank, caller, config)
+    return language, source, library
 
 
 def _digest(request: GradeRequest) -> str:
@@ -133,7 +181,7 @@ def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def parse(body: bytes) -> GradeRequest:
+def parse(body: bytes, model: type[R]) -> R:
     """The request in a body.
 
     Raises:
@@ -144,20 +192,20 @@ def parse(body: bytes) -> GradeRequest:
         kind = {list: "a list", str: "a text", type(None): "null"}.get(type(found), "a single value")
         raise Refused(400, "not_an_object", f"the body is {kind}; send one JSON object")
     try:
-        request = GradeRequest.model_validate(found)
+        request = model.model_validate(found)
         request.model_dump_json()
     except ValidationError as error:
-        raise Refused(400, "bad_request", _first_fault(error)) from error
+        raise Refused(400, "bad_request", _first_fault(error, model)) from error
     except PydanticSerializationError as error:
         # JSON can name half a surrogate pair, which no text has and nothing after this could encode.
         raise Refused(400, "bad_request", "a text holds half a surrogate pair; send whole characters") from error
     return request
 
 
-def _first_fault(error: ValidationError) -> str:
+def _first_fault(error: ValidationError, model: type[GradeRequest]) -> str:
     fault = first_fault(error)
     if fault.type == "extra_forbidden":
-        return f"unknown field '{fault.where}'; the fields are {', '.join(GradeRequest.model_fields)}"
+        return f"unknown field '{fault.where}'; the fields are {', '.join(model.model_fields)}"
     return f"field '{fault.where}': {fault.message}" if fault.where else fault.message
 
 

@@ -9,14 +9,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import httpx
 import stamina
 from pydantic import ValidationError
 
-from bench.judge.schemas import Answer, ErrorBody, GradeRequest, Header, Health, Kind, Language
+from bench.judge.schemas import (
+    Answer,
+    ErrorBody,
+    GradeRequest,
+    Header,
+    Health,
+    Kind,
+    Language,
+    ProfileAnswer,
+    ProfileRequest,
+)
 
+A = TypeVar("A", Answer, ProfileAnswer)
 # A judge that restarts grades itself before it answers again; these waits add up to about two minutes.
 ATTEMPTS = 28
 WAIT_FIRST_S, WAIT_MAX_S = 0.2, 5.0
@@ -100,10 +111,14 @@ class JudgeClient:
         """The grade that counts."""
         return self._grade("/submit", request, envelope or Envelope())
 
+    def profile(self, request: ProfileRequest | Mapping[str, Any]) -> ProfileAnswer:
+        """One profiler run; not recorded, so that a retry is a new one."""
+        return _answer(self._post("/profile", request, Envelope()), ProfileAnswer)
+
     def grade(self, grade_id: str) -> Answer | None:
         """The answer to an earlier request, or None while it is being graded."""
         response = self._send("GET", f"/grades/{grade_id}")
-        return None if response.status_code == HTTPStatus.ACCEPTED else _answer(response)
+        return None if response.status_code == HTTPStatus.ACCEPTED else _answer(response, Answer)
 
     def health(self) -> Health:
         """The judge's state; asked once, without retries."""
@@ -134,11 +149,14 @@ class JudgeClient:
         return found
 
     def _grade(self, route: str, request: GradeRequest | Mapping[str, Any], envelope: Envelope) -> Answer:
+        return _answer(self._post(route, request, envelope), Answer)
+
+    def _post(self, route: str, request: GradeRequest | Mapping[str, Any], envelope: Envelope) -> httpx.Response:
         # Serialised once: a retry must carry the same bytes, the judge compares them under the key.
         fields = request.model_dump(mode="json", exclude_none=True) if isinstance(request, GradeRequest) else request
         body = json.dumps(fields).encode()
         headers = {"Content-Type": "application/json", **envelope.headers()}
-        return _answer(self._send("POST", route, body, headers))
+        return self._send("POST", route, body, headers)
 
     def _send(
         self,
@@ -180,9 +198,9 @@ def _passing(error: Exception) -> bool:
     return isinstance(error, JudgeRefused) and error.passing
 
 
-def _answer(response: httpx.Response) -> Answer:
+def _answer(response: httpx.Response, model: type[A]) -> A:
     try:
-        return Answer.model_validate_json(response.content)
+        return model.model_validate_json(response.content)
     except ValidationError as error:
         message = f"{response.url}: not a grade: {response.text[:200]!r}; use the judge's version"
         raise JudgeRefused("not_a_grade", response.status_code, message) from error

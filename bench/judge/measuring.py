@@ -13,7 +13,7 @@ from bench import process
 from bench.errors import EnvironmentFault, JudgeFault
 from bench.judge.children import exited
 from bench.judge.schemas import Closed
-from bench.records import GradeOrder, GradeReport
+from bench.records import GradeOrder, GradeReport, Lacking, ProfileOrder, ProfileReport
 from bench.wording import first_fault
 
 
@@ -31,6 +31,8 @@ class _Line(Closed):
     ready: Ready | None = None
     unfit: str | None = None
     report: GradeReport | None = None
+    profiled: ProfileReport | None = None
+    lacking: Lacking | None = None
     fault: str | None = Field(default=None, description="Why this order was not graded; the process goes on.")
 
 
@@ -70,14 +72,28 @@ class MeasuringProcess:
         Raises:
             JudgeFault: the process reported a fault of its own, or ended (then it is not alive).
         """
+        line = await self._asked(b'{"order":%s}\n' % order.model_dump_json().encode())
+        if line.report is None:
+            raise self._nonsense(line)
+        return line.report
+
+    async def profile(self, order: ProfileOrder) -> ProfileReport | Lacking:
+        """Have one profile made. Raises JudgeFault, as `grade` does."""
+        line = await self._asked(b'{"profile":%s}\n' % order.model_dump_json().encode())
+        found = line.profiled or line.lacking
+        if found is None:
+            raise self._nonsense(line)
+        return found
+
+    async def _asked(self, line: bytes) -> _Line:
         try:
-            line = await self._in_thread(self._exchange, b'{"order":%s}\n' % order.model_dump_json().encode())
+            return await self._in_thread(self._exchange, line)
         except JudgeFault:
             self.kill()
             raise
-        if line.report is None:
-            raise JudgeFault(line.fault or f"the measuring process answered nonsense; see {self._errors}")
-        return line.report
+
+    def _nonsense(self, line: _Line) -> JudgeFault:
+        return JudgeFault(line.fault or f"the measuring process answered nonsense; see {self._errors}")
 
     async def ended(self) -> int:
         """Return code of the process, once it has ended."""

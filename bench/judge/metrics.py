@@ -5,7 +5,7 @@ from collections.abc import Callable
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
-from bench.judge.schemas import Kind, Outcome
+from bench.judge.schemas import Kind, Outcome, ProfileTool
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 SECONDS = (0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000)
@@ -22,6 +22,9 @@ class Metrics:
         self._grades = Counter(
             "kcourt_grades", "Grades by kind and outcome.", ["kind", "outcome"], registry=self._registry
         )
+        self._profiles = Counter(
+            "kcourt_profiles", "Profiles by tool and outcome.", ["tool", "outcome"], registry=self._registry
+        )
         self._waited = Histogram("kcourt_queue_seconds", "Time in the queue.", buckets=SECONDS, registry=self._registry)
         self._worked = Histogram(
             "kcourt_grade_seconds", "Time from queue to report.", buckets=SECONDS, registry=self._registry
@@ -36,6 +39,9 @@ class Metrics:
         self._grades.labels(kind, outcome).inc()
         self._waited.observe(queue_ms / 1e3)
         self._worked.observe(grade_ms / 1e3)
+
+    def profiled(self, tool: ProfileTool, outcome: Outcome) -> None:
+        self._profiles.labels(tool, outcome).inc()
 
     def text(self) -> bytes:
         """The metrics in Prometheus' text format."""

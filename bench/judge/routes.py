@@ -10,13 +10,14 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from bench.judge.admission import Route, admit, check_route, known_task
+from bench.judge.admission import Route, admit, admit_profile, check_route, known_task
 from bench.judge.caller import Caller, identify
 from bench.judge.contract import contract
 from bench.judge.gateway import Gateway
 from bench.judge.metrics import CONTENT_TYPE, Metrics
+from bench.judge.profiling import Profiles
 from bench.judge.refusal import Refused, error_body, too_large
-from bench.judge.schemas import Answer, ErrorBody, GradeRequest, Health, Language
+from bench.judge.schemas import Answer, ErrorBody, GradeRequest, Health, Language, ProfileAnswer, ProfileRequest
 from bench.judge.service import ROUTES, GradeService, Pending
 from bench.results.shard import StoredAnswer
 from bench.version import package_version
@@ -26,11 +27,11 @@ log = structlog.get_logger()
 
 JSON = "application/json"
 CLIENT_GONE = 499
-_BODY = {"requestBody": {"required": True, "content": {JSON: {"schema": GradeRequest.model_json_schema()}}}}
-_NOT_PROVISIONED = {
-    "profile": "no profiler is provisioned on this judge; go on without profiles",
-    "search": "no web search is provisioned on this judge; go on without it",
-}
+
+
+def _body_of(model: type[GradeRequest]) -> dict[str, Any]:
+    """The OpenAPI part that describes a route's body."""
+    return {"requestBody": {"required": True, "content": {JSON: {"schema": model.model_json_schema()}}}}
 
 
 class Endpoints:
@@ -39,6 +40,7 @@ class Endpoints:
     def __init__(self, service: GradeService, metrics: Metrics, secret: bytes | None) -> None:
         self._service, self._metrics, self._secret = service, metrics, secret
         self._config = service.config
+        self._profiles = Profiles(service.config, service.scheduler, metrics.profiled)
 
     async def health(self) -> Health:
         """Whether this judge grades, and how much waits."""
@@ -79,12 +81,22 @@ class Endpoints:
         return {"kernel": kernel, "rank": self._config.rank, "denominators": times}
 
     async def profile(self, request: Request) -> Response:
-        """One profiler run."""
-        raise self._not_provisioned("profile", request)
+        """One profiler run: where the time goes, by function and line. It is no grade, and not recorded."""
+        caller = self._caller(request)
+        check_route(Route.SCORE, caller)  # allowed where previews are
+        body = await _body(request, self._config.max_body_bytes)
+        order = await asyncio.to_thread(admit_profile, body, request.headers, caller, self._config, self._secret)
+        self._service.check_fit()
+        answering = asyncio.ensure_future(self._profiles.answer(order))
+        try:
+            return await _answer(answering, request, kernel=order.kernel, tool=order.tool)
+        finally:
+            answering.cancel()  # nobody waits for it, and it would not be stored
 
     async def search(self, request: Request) -> Response:
         """Web search."""
-        raise self._not_provisioned("search", request)
+        self._caller(request)
+        raise Refused(503, "not_provisioned", "no web search is provisioned on this judge; go on without it")
 
     async def metrics(self) -> Response:
         """Prometheus metrics."""
@@ -92,10 +104,6 @@ class Endpoints:
 
     def _caller(self, request: Request) -> Caller:
         return identify(request.headers, self._config, self._secret)
-
-    def _not_provisioned(self, name: str, request: Request) -> Refused:
-        self._caller(request)
-        return Refused(503, "not_provisioned", _NOT_PROVISIONED[name])
 
     async def _grade(self, route: Route, request: Request) -> Response:
         caller = self._caller(request)
@@ -107,7 +115,7 @@ class Endpoints:
             return Response(found.answer, media_type=JSON)
         if "respond-async" in request.headers.get("prefer", ""):
             return _queued(found)
-        return await _answer(found, request)
+        return await _answer(found.done, request, grade_id=found.grade_id)
 
 
 async def _body(request: Request, limit_bytes: int) -> bytes:
@@ -125,15 +133,15 @@ async def _body(request: Request, limit_bytes: int) -> bytes:
     return bytes(body)
 
 
-async def _answer(pending: Pending, request: Request) -> Response:
-    """The answer once it is there. A client that leaves does not end the grade: it is recorded."""
+async def _answer(done: "asyncio.Future[str]", request: Request, **about: str) -> Response:
+    """The answer once it is there. A client that leaves does not end a grade: it is recorded."""
     gone = asyncio.ensure_future(_client_gone(request))
-    await asyncio.wait({pending.done, gone}, return_when=asyncio.FIRST_COMPLETED)
+    await asyncio.wait({done, gone}, return_when=asyncio.FIRST_COMPLETED)
     gone.cancel()
-    if not pending.done.done():
-        log.info("client_gone", status=CLIENT_GONE, grade_id=pending.grade_id)
+    if not done.done():
+        log.info("client_gone", status=CLIENT_GONE, **about)
         return Response(status_code=CLIENT_GONE)
-    return Response(pending.done.result(), media_type=JSON)
+    return Response(done.result(), media_type=JSON)
 
 
 async def _client_gone(request: Request) -> str:
@@ -196,9 +204,9 @@ def _add_routes(app: FastAPI, endpoints: Endpoints) -> None:
     add("GET", "/health", endpoints.health)
     add("GET", "/task/{kernel}", endpoints.task)
     add("GET", "/baseline/{kernel}", endpoints.baseline)
-    add("POST", "/score", endpoints.score, response_model=Answer, openapi_extra=_BODY)
-    add("POST", "/submit", endpoints.submit, response_model=Answer, openapi_extra=_BODY)
-    add("POST", "/profile", endpoints.profile, openapi_extra=_BODY)
+    add("POST", "/score", endpoints.score, response_model=Answer, openapi_extra=_body_of(GradeRequest))
+    add("POST", "/submit", endpoints.submit, response_model=Answer, openapi_extra=_body_of(GradeRequest))
+    add("POST", "/profile", endpoints.profile, response_model=ProfileAnswer, openapi_extra=_body_of(ProfileRequest))
     add("POST", "/search", endpoints.search)
     add("GET", "/grades/{grade_id}", endpoints.grade, response_model=Answer)
     add("GET", "/metrics", endpoints.metrics)

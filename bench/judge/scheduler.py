@@ -1,12 +1,12 @@
-"""The queue in front of the measuring process: one timed grade at a time, and a new process when one dies."""
+"""The queue in front of the measuring process: one grade or profile at a time, and a new process when one dies."""
 
 import asyncio
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import structlog
 
@@ -14,9 +14,10 @@ from bench.errors import EnvironmentFault, JudgeFault
 from bench.judge.measuring import MeasuringProcess, Ready
 from bench.judge.refusal import Refused
 from bench.judge.schemas import HealthStatus
-from bench.records import GradeOrder, GradeReport
+from bench.records import GradeOrder, GradeReport, Lacking, ProfileOrder, ProfileReport
 
 log = structlog.get_logger()
+R = TypeVar("R")
 
 # Beyond this a grade hangs: every kernel run and build inside it has a limit of its own.
 GRADE_LIMIT_S = 3600.0
@@ -24,20 +25,30 @@ RETRY_FIRST_S, RETRY_MAX_S = 1.0, 60.0
 
 
 @dataclass(frozen=True)
-class Graded:
+class Turn(Generic[R]):
     """A report, or the judge's `fault`, and how long it waited and took, in milliseconds."""
 
-    report: GradeReport | None
+    report: R | None
     fault: str | None
     queue_ms: float
     grade_ms: float
 
 
+Graded = Turn[GradeReport]
+Profiled = Turn[ProfileReport | Lacking]
+
+
 @dataclass(frozen=True)
-class _Waiting:
-    order: GradeOrder
+class _Waiting(Generic[R]):
+    """An order in the queue: what it is `about`, and how a process is asked for it.
+
+    Who waits may leave: then `done` is cancelled.
+    """
+
+    about: dict[str, str]
+    ask: Callable[[MeasuringProcess], Awaitable[R]]
     since: float
-    done: "asyncio.Future[Graded]"
+    done: "asyncio.Future[Turn[R]]"
 
 
 class Scheduler:
@@ -55,7 +66,7 @@ class Scheduler:
         self.ready: Ready | None = None
         self._argv, self._errors = worker_argv, errors
         self._queue_limit, self._grade_limit_s = queue_limit, grade_limit_s
-        self._queue: deque[_Waiting] = deque()
+        self._queue: deque[_Waiting[Any]] = deque()
         self._arrived = asyncio.Event()
         self._failures = 0
 
@@ -78,7 +89,22 @@ class Scheduler:
         Raises:
             Refused: the judge became unfit before its turn came.
         """
-        waiting = _Waiting(order, time.monotonic(), asyncio.get_running_loop().create_future())
+
+        async def ask(worker: MeasuringProcess) -> GradeReport:
+            report = await worker.grade(order)
+            if report.grade_id != order.grade_id:
+                worker.kill()
+                raise JudgeFault(f"the measuring process reported grade {report.grade_id} instead")
+            return report
+
+        return await self._turn({"grade_id": order.grade_id, "kernel": order.kernel}, ask)
+
+    async def profile(self, order: ProfileOrder) -> Profiled:
+        """Wait for an order's turn and its profile; cancelled, it loses its place. Raises Refused, as `grade` does."""
+        return await self._turn({"kernel": order.kernel}, lambda worker: worker.profile(order))
+
+    async def _turn(self, about: dict[str, str], ask: Callable[[MeasuringProcess], Awaitable[R]]) -> Turn[R]:
+        waiting = _Waiting(about, ask, time.monotonic(), asyncio.get_running_loop().create_future())
         self._queue.append(waiting)
         self._arrived.set()
         return await waiting.done
@@ -120,34 +146,34 @@ class Scheduler:
             arrival.cancel()
             return
         waiting = self._queue.popleft()
+        if waiting.done.cancelled():
+            return
         began = time.monotonic()
-        report, fault = await self._grade(worker, waiting.order)
+        report, fault = await self._asked(worker, waiting)
         finished = time.monotonic()
         queue_ms, grade_ms = (began - waiting.since) * 1e3, (finished - began) * 1e3
-        waiting.done.set_result(Graded(report, fault, queue_ms, grade_ms))
+        if not waiting.done.cancelled():
+            waiting.done.set_result(Turn(report, fault, queue_ms, grade_ms))
 
-    async def _grade(self, worker: MeasuringProcess, order: GradeOrder) -> tuple[GradeReport | None, str | None]:
+    async def _asked(self, worker: MeasuringProcess, waiting: _Waiting[R]) -> tuple[R | None, str | None]:
         try:
             async with asyncio.timeout(self._grade_limit_s):
-                report = await worker.grade(order)
+                return await waiting.ask(worker), None
         except TimeoutError:
             worker.kill()
             fault = f"the grade took longer than {self._grade_limit_s:g} s and was ended"
         except JudgeFault as error:
             fault = str(error)
-        else:
-            if report.grade_id == order.grade_id:
-                return report, None
-            worker.kill()
-            fault = f"the measuring process reported grade {report.grade_id} instead"
-        log.error("judge_fault", grade_id=order.grade_id, kernel=order.kernel, fault=fault)
+        log.error("judge_fault", fault=fault, **waiting.about)
         return None, fault
 
     def _declare_unfit(self, reason: str) -> None:
         log.error("unfit", reason=reason)
         self.status, self.reason = HealthStatus.UNFIT, reason
         while self._queue:
-            self._queue.popleft().done.set_exception(self._unfit())
+            waiting = self._queue.popleft()
+            if not waiting.done.cancelled():
+                waiting.done.set_exception(self._unfit())
 
     def _unfit(self) -> Refused:
         return Refused(503, "unfit", f"this judge cannot grade: {self.reason}; an operator has to mend that")

@@ -99,6 +99,17 @@ class InputMode(StrEnum):
     ANY = "any"
 
 
+# Compiled languages: those that profilers look into.
+PROFILED = (Language.C, Language.CPP, Language.FORTRAN)
+
+
+class ProfileTool(StrEnum):
+    """A profiler that `/profile` can run."""
+
+    CALLGRIND = "callgrind"
+    PERF = "perf"
+
+
 class End(StrEnum):
     """How an episode ended."""
 
@@ -140,7 +151,7 @@ class Closed(BaseModel):
 
 
 class GradeRequest(Closed):
-    """Body of `/score`, `/submit` and (with `tool`) `/profile`. Exactly one delivery.
+    """Body of `/score` and `/submit`. Exactly one delivery.
 
     With `workspace_bytes` above 0 the entry point gets two more arguments, a writable buffer of that many bytes (not
     cleared) and its size: `void *workspace, int64_t workspace_bytes`; in Python one array of bytes.
@@ -179,6 +190,55 @@ class Answer(Closed):
     faster: bool | None = None
     suspect: str | None = None
     protocol: str
+    detail: dict[str, Any] = {}
+
+
+class ProfileRequest(GradeRequest):
+    """Body of `/profile`: that of `/score`, and which profiler is to run."""
+
+    tool: ProfileTool
+
+
+class FunctionCount(Closed):
+    """What was counted in one function, called functions not included; `object` is the file that holds its code."""
+
+    function: str
+    object: str
+    count: int
+
+
+class LineCount(Closed):
+    """What was counted at one line of the submission, and its text."""
+
+    line: int
+    count: int
+    source: str
+
+
+class Counters(Closed):
+    """What a profiler counted, most first: `unit` is instructions (of one call) or samples (of `calls` calls).
+
+    `functions` and `lines` are cut after the largest hundreds; `total` counts all. `sizes` are those of the preset.
+    """
+
+    unit: str
+    total: int
+    calls: int
+    preset: Preset
+    sizes: dict[str, int]
+    functions: tuple[FunctionCount, ...]
+    lines: tuple[LineCount, ...]
+
+
+class ProfileAnswer(Closed):
+    """What `/profile` returns. `outcome` is of the one call that was checked; unless solved there are no counters."""
+
+    kernel: str
+    rank: int
+    tool: ProfileTool
+    outcome: Outcome
+    report: str = ""
+    counters: Counters | None = None
     detail: dict[str, Any] = {}
 
 

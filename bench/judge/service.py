@@ -1,6 +1,7 @@
 """The life of a request that grades: known by its key? allowed? then queued, graded, recorded, answered."""
 
 import asyncio
+import contextlib
 import hashlib
 import socket
 import statistics
@@ -68,7 +69,7 @@ class GradeService:
         graded: Callable[[Kind, Outcome, float, float], None],
     ) -> None:
         self.config, self.shard, self.scheduler = config, shard, scheduler
-        self.stopping = False
+        self._ending = asyncio.Event()
         self._open, self._root = secret is None, secret or new_root()
         self._graded = graded
         self._server = Server(socket.gethostname(), package_version(), commit(), checkout_commit(tasks_root()))
@@ -93,7 +94,7 @@ class GradeService:
             await self._check_mode(submission)
             if submission.kind is Kind.PROMOTED:
                 await self._check_promotion(submission)
-            self._check_fit()
+            self.check_fit()
             pending = self._begin(submission)
             await asyncio.sleep(0)  # it takes its place in the queue before anybody is told of it
             return pending
@@ -158,7 +159,7 @@ class GradeService:
 
     async def drain(self, limit_s: float) -> None:
         """Take nothing new, and wait until what is in flight is recorded, at most `limit_s` seconds."""
-        self.stopping = True
+        self._ending.set()
         if pending := [grade.done for grade in self._pending.values()]:
             log.info("draining", grades=len(pending))
             await asyncio.wait(pending, timeout=limit_s)
@@ -221,8 +222,9 @@ class GradeService:
         if stored is None or stored.sha256 != sent:
             raise Refused(400, "bad_promotion", f"the source is not the one of score {promoted}; send that one")
 
-    def _check_fit(self) -> None:
-        if self.stopping:
+    def check_fit(self) -> None:
+        """Raises Refused (429, 503) when nothing more can be taken now."""
+        if self._ending.is_set():
             raise Refused(503, "stopping", "this judge is ending; send the request again, with its key, later")
         self.scheduler.check()
 
@@ -254,8 +256,19 @@ class GradeService:
         origin = origin_of(submission, answer, course, self._server)
         reveal = seed if self._open else None
         await self._in_shard(lambda: self.shard.record(origin, report, reveal=reveal))
+        await self._hold_back(submission, report, graded.grade_ms / 1e3)
         self._note(submission.kind, submission.kernel, report, graded)
         return answer
+
+    async def _hold_back(self, submission: Submission, report: GradeReport, took_s: float) -> None:
+        """Let a failed `/submit` take a round number of seconds: how far it came tells of its hidden inputs.
+
+        An open judge keeps no secrets, a judge that ends nobody waiting.
+        """
+        step_s = 0.0 if self._open else self.config.failed_submit_step_s
+        if submission.route is Route.SUBMIT and report.met_hidden_inputs and step_s:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._ending.wait(), step_s - took_s % step_s)
 
     def _fault(self, order: GradeOrder, graded: Graded) -> GradeReport:
         ready = self.scheduler.ready

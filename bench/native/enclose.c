@@ -32,7 +32,7 @@
 #include <sys/wait.h>
 #include <grp.h>
 
-/* The C libraries of clusters are older than their kernels: what they do not name yet is the same on every processor. */
+/* The C libraries of clusters are older than their kernels: what they do not name is the same on every processor. */
 enum { PIDFD_OPEN = 434, CLOSE_RANGE = 436, TREE_OPEN = 428, TREE_MOVE = 429, MOUNT_SETATTR = 442 };
 enum { TREE_CLONE = 1, RECURSIVE = 0x8000, FROM_DESCRIPTOR = 4, BY_DESCRIPTOR = 0x1000 };
 enum { READ_ONLY = 1, NO_SUID = 2, NO_DEVICES = 4, NO_EXEC = 8 };
@@ -130,7 +130,8 @@ static void change_root(void) {
 }
 
 static void fill_root(void) {
-  static const char *const devices[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"};
+  static const char *const devices[] = {"/dev/null",   "/dev/zero",    "/dev/full",
+                                        "/dev/random", "/dev/urandom", "/dev/tty"};
   enum { DEVICES = sizeof devices / sizeof *devices };
   int device[DEVICES];
   for (int i = 0; i < DEVICES; i++) device[i] = copy_of(devices[i], NO_SUID | NO_EXEC);
@@ -160,15 +161,17 @@ static void start_loopback(void) {
 static void drop_capabilities(void) {
   struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
   struct __user_cap_data_struct none[2] = {{0}};
-  prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
   if (syscall(SYS_capset, &header, none)) fail("dropping capabilities");
 }
 
-/* The command may be this user's too and could write to our memory: nothing but waiting is left to us. */
+/* The command may be this user's too and could then write to our memory: nothing but waiting is left to us. Before we
+   drop our capabilities it cannot, having none. */
 static void only_wait(void) {
-  struct sock_filter filter[] = {KC_HEAD, ALLOW(wait4), ALLOW(exit_group), RETURN(KILL)};
+  struct sock_filter filter[] = {KC_HEAD, ALLOW(wait4), ALLOW(exit_group), ALLOW(capset), RETURN(KILL)};
+  syscall(CLOSE_RANGE, 0, ~0U, 0);
   if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &(struct sock_fprog){sizeof filter / sizeof *filter, filter}))
-    fail("the init's filter");
+    _exit(NOT_SHUT_IN);
+  drop_capabilities();
 }
 
 static int exit_code(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status); }
@@ -210,8 +213,6 @@ static void be_init(int outside, uid_t user, gid_t group, char **command) {
   pid_t child = fork();
   if (child < 0) fail("a process");
   if (!child) start(command);
-  drop_capabilities();
-  syscall(CLOSE_RANGE, 0, ~0U, 0);
   only_wait();
   end_with(child);
 }
@@ -223,10 +224,13 @@ static void read_options(int argc, char **argv) {
     else if (option == 'b') asked.bytes = optarg;
     else if (option == 'C') asked.folder = optarg;
     else if (option == 'l' && strchr(optarg, '=')) asked.links[asked.n_links++] = optarg;
-    else if (option == 'r' || option == 'w') asked.shared[asked.n_shared++] = (struct shared){optarg, option == 'w', -1};
+    else if (option == 'r') asked.shared[asked.n_shared++] = (struct shared){optarg, 0, -1};
+    else if (option == 'w') asked.shared[asked.n_shared++] = (struct shared){optarg, 1, -1};
     else errno = EINVAL, fail(optarg ? optarg : "an option");
   }
-  if (!asked.user || !asked.bytes || !asked.folder || !argv[optind]) errno = EINVAL, fail("-u or -n, -b, -C, a command");
+  if (asked.user && asked.bytes && asked.folder && argv[optind]) return;
+  errno = EINVAL;
+  fail("-u or -n, -b, -C and a command are needed");
 }
 
 int main(int argc, char **argv) {

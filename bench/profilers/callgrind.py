@@ -24,7 +24,9 @@ def lacking(sandbox: Sandbox) -> str:
 def flags() -> tuple[str, ...]:
     """valgrind knows no instructions beyond AVX2: where the processor has more, it must not get them."""
     try:
-        features = set(re.findall(r"^flags\s*:(.*)$", Path("/proc/cpuinfo").read_text(encoding="ascii"), re.M)[0].split())
+        features = set(
+            re.findall(r"^flags\s*:(.*)$", Path("/proc/cpuinfo").read_text(encoding="ascii"), re.M)[0].split()
+        )
     except (OSError, IndexError):  # not x86
         return ("-g",)
     return ("-g", "-march=x86-64-v3" if {"avx2", "fma", "bmi2", "movbe"} <= features else "-march=x86-64")

@@ -13,9 +13,11 @@ from bench.sandbox import Sandbox
 # which is what an ordinary user may look at.
 RECORD = ("perf", "record", "-q", "-e", "cpu-clock:u", "-F", "4000")
 REPLAY_MS = 1000
-# Beside the submission: the program that calls it (its call shim has a name made of digits), and the loader.
-_NOT_ITS_OWN = re.compile(r"ld-linux.*|[0-9a-f]{32}(\.so)?")
-_MAPPED = re.compile(r"PERF_RECORD_MMAP2.*\[0x(?P<at>[0-9a-f]+)\((?P<size>0x[0-9a-f]+)\) @ (?P<offset>\w+) .*\]: \S+ (?P<path>.*)")
+# Beside the submission: the program that calls it and the call shim (their names are hashes), the clock, the loader.
+_NOT_ITS_OWN = re.compile(r"ld-linux.*|\[vdso\]|[0-9a-f]{32}(\.so)?")
+_MAPPED = re.compile(
+    r"PERF_RECORD_MMAP2.*\[0x(?P<at>[0-9a-f]+)\((?P<size>0x[0-9a-f]+)\) @ (?P<offset>\w+) .*\]: \S+ (?P<path>.*)"
+)
 _SAMPLE = re.compile(r"\s*(?P<at>[0-9a-f]+) (?P<function>.+?) \((?P<object>[^()]*)\)")
 _LINE = re.compile(r"(?P<file>.*):(?P<line>\d+)(?: \(discriminator \d+\))?")
 UNKNOWN = "[unknown]"

@@ -1,7 +1,6 @@
 """What every profiler has in common: what it needs, how it is started, and what it counts."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -10,7 +9,7 @@ from bench import process
 from bench.errors import JudgeFault
 from bench.judge.schemas import Preset
 from bench.process import Limits
-from bench.sandbox import Sandbox
+from bench.sandbox import Sandbox, scratch_folder
 
 # More of a profiler's file is not read: a submission can write into it.
 RECORDING_BYTES = 16 << 20
@@ -88,7 +87,7 @@ class Profiler:
     read: Callable[[Recording], Counts]
 
 
-@lru_cache(maxsize=16)
-def _works(level: Level, uid: int, argv: tuple[str, ...]) -> bool:
+def works(sandbox: Sandbox, argv: Sequence[str]) -> bool:
+    """Whether a command is here and succeeds in the sandbox."""
     with scratch_folder() as folder:
-        return Sandbox(level, uid=uid).run(argv, READ_LIMITS, folder).ok
+        return sandbox.run(argv, READ_LIMITS, folder).ok

@@ -27,6 +27,7 @@ from cluster.job.supervise import (
     decide,
     exit_code,
     never_ready,
+    out_of_time,
 )
 from cluster.study.settings import JobSettings
 from cluster.study.wave import Wave
@@ -121,7 +122,7 @@ def _live(job: Job, interrupts: Interrupts) -> Lived:
 
 
 def _wait_ready(job: Job, ranks: Ranks, judges: Sequence[Running], interrupts: Interrupts) -> Verdict | None:
-    """Wait until each judge is healthy; a judge that died or is unfit ends the wait at once."""
+    """Wait until each judge is healthy; one that died or is unfit ends the wait at once, and so does the wall clock."""
     job.view.phase(f"starting {len(judges)} judges; each grades its own references first")
     start = time.monotonic()
     while interrupts.verdict is None:
@@ -132,6 +133,8 @@ def _wait_ready(job: Job, ranks: Ranks, judges: Sequence[Running], interrupts: I
             return None
         if states & GONE or waited > job.settings.judge_ready_seconds:
             return never_ready(judges, healths, waited)
+        if verdict := out_of_time(job.launcher.seconds_left, job.settings.reserve_s):
+            return verdict
         interrupts.pause(READY_PAUSE_S)
     return interrupts.verdict
 

@@ -178,11 +178,18 @@ def decide(sight: Sight, rules: Rules) -> Verdict | None:
         return Verdict(Cause.SERVICE_LOST, f"{len(lost)} of {len(sight.ranks)} judge ranks are lost ({why})")
     if all(code is not None for code in sight.agents):
         return _agents_ended(sight)
-    if sight.left_s is not None and sight.left_s <= rules.reserve_s:
-        return Verdict(Cause.WALL_CLOCK, f"{sight.left_s:.0f} s of the allocation are left, kept for stop and merge")
+    if verdict := out_of_time(sight.left_s, rules.reserve_s):
+        return verdict
     if rules.stall_s and sight.quiet_s >= rules.stall_s:
         return Verdict(Cause.STALLED, f"no episode or grade event for {sight.quiet_s:.0f} s")
     return None
+
+
+def out_of_time(left_s: float | None, reserve_s: float) -> Verdict | None:
+    """The reason to stop once the allocation has no more left than the reserve; None before, or where it has no end."""
+    if left_s is None or left_s > reserve_s:
+        return None
+    return Verdict(Cause.WALL_CLOCK, f"{left_s:.0f} s of the allocation are left, kept for stop and merge")
 
 
 def _agents_ended(sight: Sight) -> Verdict:

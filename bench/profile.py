@@ -1,0 +1,213 @@
+"""Profiles one submission: built for it, checked once like a preview, then called under a profiler in the sandbox."""
+
+import contextlib
+import mmap
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import IO
+
+from bench import process
+from bench.build import builder
+from bench.build.toolchain import Artifact, compile_shared
+from bench.court import Court
+from bench.errors import JudgeFault, KernelcourtError, UsageError
+from bench.inputs import Case
+from bench.judge.schemas import PROFILED, Language, Outcome
+from bench.measure.sampling import TimeLimits
+from bench.measure.session import Session
+from bench.measure.stopwatch import Stopwatch
+from bench.native.helper import Control
+from bench.native.programs import build
+from bench.profilers import PROFILERS
+from bench.profilers.profiler import Profiler, Recording
+from bench.profilers.report import counters, report_text
+from bench.records import Lacking, ProfileOrder, ProfileReport
+from bench.reference import Twin
+from bench.runner.buffers import Arena
+from bench.runner.runner import LOG_TAIL_BYTES, STARTING, Runner
+from bench.sandbox import Level, Sandbox, run_limits, scratch_folder
+from bench.task import Task, find_task
+from bench.verdict import Rejected
+
+STAGE = "profile"
+WALL_S = 120
+
+
+@dataclass
+class Work:
+    """One profile in progress. The sandbox has the profiler's variables."""
+
+    order: ProfileOrder
+    profiler: Profiler
+    task: Task
+    court: Court
+    folder: Path
+    watch: Stopwatch = field(default_factory=Stopwatch)
+
+    @property
+    def sandbox(self) -> Sandbox:
+        sandbox = self.court.sandbox
+        return replace(sandbox, variables={**sandbox.variables, **self.profiler.variables})
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        return self.task.size(self.profiler.preset)
+
+
+def profile(order: ProfileOrder, court: Court) -> ProfileReport | Lacking:
+    """Profile one submission on inputs of its own. Whatever goes wrong is an outcome, as in a grade.
+
+    Raises:
+        UsageError: an unknown kernel, or a language that no profiler takes (nothing was run).
+    """
+    check_language(order.language)
+    task, profiler = find_task(order.kernel), PROFILERS[order.tool]
+    if why := profiler.lacking(court.sandbox):
+        return Lacking(why=why)
+    with scratch_folder() as folder:
+        work = Work(order, profiler, task, court, folder)
+        try:
+            with court.building(work.watch), recording_file() as file:
+                artifact = build_for(work)
+                calls = record(work, artifact, file)
+                return found(work, artifact, file, calls)
+        except Rejected as verdict:
+            return failed(work, verdict)
+        except (KernelcourtError, OSError, MemoryError) as fault:
+            return failed(work, Rejected(Outcome.JUDGE_FAULT, "judge", {"message": str(fault) or repr(fault)}))
+
+
+def check_language(language: Language) -> None:
+    """Raises UsageError for a language that the profilers cannot look into."""
+    if language not in PROFILED:
+        known = ", ".join(PROFILED)
+        raise UsageError(f"{language} is not profiled: the tools look into compiled code ({known}); time it instead")
+
+
+def build_for(work: Work) -> Artifact:
+    """The submission with debug information, and without instructions that the profiler does not know."""
+    order = work.order
+    if order.library is not None:
+        return Artifact(Path(order.library), order.language)
+    path = work.folder / source_name(work)
+    path.write_text(order.source or "", encoding="utf-8")
+    return compile_shared(work.sandbox, work.folder, path, order.language, work.profiler.flags())
+
+
+def source_name(work: Work) -> str:
+    return f"{work.task.name}{work.order.language.suffix}"
+
+
+def recording_file() -> IO[bytes]:
+    """What the profiler writes to: no file in a folder, where a submission could put a link in its place."""
+    return os.fdopen(os.memfd_create("profile", os.MFD_CLOEXEC), "rb")
+
+
+def record(work: Work, artifact: Artifact, file: IO[bytes]) -> int:
+    """Check the submission once on the profile's inputs, then record it there; how many calls were recorded.
+
+    Raises:
+        Rejected: it does not load, answers wrongly, or ends or hangs with the profiler or without.
+    """
+    order, court, task = work.order, work.court, work.task
+    twin = Twin(court.sandbox, task)
+    with (
+        court.timing(work.watch),
+        contextlib.closing(Arena(task, [work.sizes], order.workspace_bytes)) as arena,
+    ):
+        session = Session(task, bytes.fromhex(order.seed), arena, work.watch)
+        case = Case(STAGE, "0", "0", work.sizes)
+        prepared = session.prepare(case, lambda _, inputs, sizes: twin.oracle(inputs, sizes))
+        shim = builder.call_shim(court.sandbox, task, order.language, order.workspace_bytes > 0)
+        runner = Runner(work.sandbox, work.folder, artifact, shim, task.name, arena, court.cores.timing)
+        with contextlib.closing(runner):
+            runner.load()
+            session.call(runner, prepared, TimeLimits().now_ns)
+        # In-out arguments must be as before the call.
+        again = session.prepare(case, lambda *_: prepared.oracle)
+        return replay(work, Lent(artifact.path, shim, arena, again.slots), file)
+
+
+@dataclass(frozen=True)
+class Lent:
+    """What the profiled process gets: its library and call shim, the buffers, and the words of a call."""
+
+    library: Path
+    shim: Path
+    arena: Arena
+    slots: list[int]
+
+
+def replay(work: Work, lent: Lent, file: IO[bytes]) -> int:
+    """Call the submission under the profiler, which writes to `file`; how many calls came back."""
+    arena, profiler = lent.arena, work.profiler
+    program = build("replay.c", "", ("-O2",))
+    sealed = profiler.sealed and work.sandbox.level > Level.LIMITS
+    with control_page(lent.slots) as (fd, control), tempfile.TemporaryFile() as log:
+        cores = ",".join(map(str, work.court.cores.timing))
+        head = [str(program), str(fd), cores, str(int(sealed)), str(profiler.replay_ms)]
+        watched = [*head, str(lent.shim), str(lent.library), work.task.name, *arena.descriptions()]
+        argv = [*profiler.command(f"/proc/self/fd/{file.fileno()}"), *watched]
+        limits = run_limits(2 * arena.total_bytes, WALL_S)  # the writable buffers are there twice
+        fds = [fd, file.fileno(), *arena.fds]
+        child = work.sandbox.spawn(argv, limits, work.folder, log, fds, [program, lent.shim, lent.library])
+        try:
+            in_time = process.ends_within(child, WALL_S)
+        finally:
+            process.kill_tree(child)
+        if in_time and child.returncode == 0 and control.own_ns:
+            return int(control.done)
+        log.seek(max(log.seek(0, os.SEEK_END) - LOG_TAIL_BYTES, 0))
+        said = log.read().decode(errors="replace")
+        raise _unfinished(work, in_time, int(control.state), child.returncode, said)
+
+
+@contextlib.contextmanager
+def control_page(slots: Sequence[int]) -> Iterator[tuple[int, Control]]:
+    """A control page that delivers the words of one call, and its descriptor."""
+    fd = os.memfd_create("control", os.MFD_CLOEXEC)
+    try:
+        os.ftruncate(fd, mmap.PAGESIZE)
+        control = Control.from_buffer(mmap.mmap(fd, mmap.PAGESIZE))
+        for index, word in enumerate(slots):
+            control.slot[index] = word
+        yield fd, control
+    finally:
+        os.close(fd)
+
+
+def _unfinished(work: Work, in_time: bool, state: int, returncode: int, said: str) -> Exception:
+    """Why a replay did not come to its end, of a submission that had just passed the same call by itself."""
+    tool, preset = work.order.tool, work.profiler.preset
+    if not in_time:
+        message = f"it took more than {WALL_S} s under {tool} at preset {preset}; do less work in a call"
+        return Rejected(Outcome.TIMEOUT, "time", {"message": message, "stage": STAGE}, said)
+    if state == STARTING:
+        return JudgeFault(f"{tool} could not start the call (exit code {returncode}): {said[-500:]}")
+    ended_by = process.signal_of(returncode)
+    how = f"signal {ended_by}" if ended_by else f"exit code {returncode}"
+    message = f"it passed a call by itself, but ended under {tool} ({how}); the log's end says where"
+    return Rejected(Outcome.CRASHED, "profiler", {"message": message, "stage": STAGE}, said)
+
+
+def found(work: Work, artifact: Artifact, file: IO[bytes], calls: int) -> ProfileReport:
+    """The report of a profile that was made."""
+    order, profiler = work.order, work.profiler
+    counts = profiler.read(Recording(file, artifact.path, work.sandbox, work.folder))
+    circumstances = (profiler.unit, calls, profiler.preset, work.sizes)
+    counted = counters(counts, *circumstances, source_name(work), order.source or "")
+    text = report_text(order.kernel, order.tool, counted)
+    return ProfileReport(tool=order.tool, outcome=Outcome.SOLVED, report=text, counters=counted)
+
+
+def failed(work: Work, verdict: Rejected) -> ProfileReport:
+    return ProfileReport(
+        tool=work.order.tool,
+        outcome=verdict.outcome,
+        property=verdict.property,
+        detail=verdict.detail,
+        log=verdict.log,
+    )

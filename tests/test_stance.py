@@ -1,0 +1,120 @@
+"""What a submission may not do between its calls, and the calls that differ in one element."""
+
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from kernels import HONEST_C, LOOP, axpy_c, court, graded, order
+
+from bench.errors import JudgeFault
+from bench.gates import agreement
+from bench.grade import Work, bench, build, seats
+from bench.inputs import Case
+from bench.judge.schemas import Outcome, Preset
+from bench.measure.session import Session
+from bench.measure.stopwatch import Stopwatch
+from bench.native.helper import Timing
+from bench.reference import numpy_oracle
+from bench.runner import stance
+from bench.runner.buffers import Arena
+from bench.runner.runner import Runner
+from bench.task import Role, Task, find_task, select
+from bench.verdict import Rejected
+
+LIMIT_NS = 5_000_000_000
+WORKS = "static void *work(void *unused) { for (volatile long i = 0;; i++); return unused; } static pthread_t thread;"
+RESTS = "static void *work(void *unused) { sleep(600); return unused; } static pthread_t thread;"
+START = f"{LOOP} if (!thread) pthread_create(&thread, 0, work, 0);"
+# Knows an input by three of its elements, and answers what it answered then.
+SAMPLES = """
+static float kept[1 << 25]; static double seen;
+static double print_of(const float *x, const float *y, int64_t n, float a) {
+  return n + 3.0 * x[0] + 5.0 * y[n / 2] + 7.0 * x[n - 1] + 11.0 * a;
+}
+"""
+RECALLS = f"""if (print_of(x, y, n, a) != seen) {{ {LOOP} seen = print_of(x, y, n, a); memcpy(kept, out, n * 4); }}
+  else memcpy(out, kept, n * 4);"""
+
+
+@contextmanager
+def seated(source: str, folder: Path) -> Iterator[tuple[Session, Runner]]:
+    """A submission in its runner, ready to be called."""
+    work = Work(order(source), find_task("axpy"), court(), folder)
+    with work.court.building(work.watch), seats(work) as (arena, runner, _):
+        build(work)
+        with bench(work, arena, runner) as session:
+            yield session, runner
+
+
+@pytest.mark.parametrize(("thread", "found"), [(WORKS, True), (RESTS, False)], ids=["works", "rests"])
+def test_a_thread_may_not_work_between_calls(tmp_path: Path, thread: str, found: bool) -> None:
+    case = Case("verify", "f0", "f0", {"n": 100})
+    with seated(axpy_c(START, thread), tmp_path) as (session, runner):
+        session.call(runner, session.prepare(case, numpy_oracle), LIMIT_NS)
+        runner.resume()
+        deadline = time.monotonic() + (30 if found else 0.2)
+        before = stance.others_ns(runner.pid)
+        while stance.others_ns(runner.pid) - before <= stance.IDLE_NS and time.monotonic() < deadline:
+            time.sleep(0.01)
+        runner.pause()
+        if not found:
+            session.call(runner, session.prepare(case, numpy_oracle), LIMIT_NS)
+            return
+        with pytest.raises(Rejected) as rejected:
+            session.call(runner, session.prepare(case, numpy_oracle), LIMIT_NS)
+    assert (rejected.value.outcome, rejected.value.property) == (Outcome.TAMPERED, "threads")
+    assert "between two calls; finish all work in the call" in rejected.value.detail["message"]
+
+
+def test_a_runner_waits_to_be_let_in(tmp_path: Path) -> None:
+    work = Work(order(HONEST_C), find_task("axpy"), court(), tmp_path)
+    with work.court.building(work.watch), seats(work) as (_, runner, denominator):
+        assert runner.pid == 0
+        build(work)
+        runner.load()
+        assert denominator is not None
+        denominator.load()
+        assert stance.stopped(runner.pid) and stance.stopped(denominator.pid)
+
+
+@pytest.mark.parametrize("protocol", ["mw2x5", "mw4x5"])
+def test_who_knows_an_input_by_some_elements_is_wrong(protocol: str) -> None:
+    report = graded(axpy_c(RECALLS, SAMPLES), protocol=protocol)
+    assert (report.outcome, report.property) == (Outcome.WRONG, "values")
+    assert report.detail["stage"] == "timed"
+
+
+@pytest.mark.parametrize("task", select("all"), ids=lambda task: task.name)
+def test_a_twin_differs_in_one_element(task: Task) -> None:
+    sizes = task.size(Preset.S)
+    with closing(Arena(task, [sizes])) as arena:
+        session = Session(task, bytes(range(32)), arena, Stopwatch())
+        drawn = []
+        for twin in (False, True):
+            prepared = session.prepare(Case("timed", "i0", "i0.1", sizes, twin=twin), numpy_oracle)
+            inputs = {name for name, array in task.arrays.items() if array.role is not Role.OUTPUT}
+            drawn.append({name: prepared.views[name].copy() for name in inputs})
+    one, other = drawn
+    assert sum(int(np.sum(one[name] != other[name])) for name in one) == 1
+
+
+STRAYED, FINE = Timing(100, 0, 90, strayed=True), Timing(100, 0, 1)
+
+
+@pytest.mark.parametrize("strayed", [0, 1, 2])
+def test_clocks_may_disagree_now_and_then(strayed: int) -> None:
+    agreement.check([STRAYED] * strayed + [FINE] * (5 - strayed), [FINE] * 5)
+
+
+def test_clocks_that_keep_disagreeing_reject_the_candidate_alone() -> None:
+    with pytest.raises(Rejected) as rejected:
+        agreement.check([STRAYED] * 3 + [FINE] * 2, [STRAYED] * 2 + [FINE] * 3)
+    assert (rejected.value.outcome, rejected.value.property) == (Outcome.TAMPERED, "clock")
+
+
+def test_clocks_that_disagree_on_both_sides_are_the_machines_fault() -> None:
+    with pytest.raises(JudgeFault, match="on a quieter machine"):
+        agreement.check([STRAYED] * 5, [STRAYED] * 3 + [FINE] * 2)
