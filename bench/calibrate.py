@@ -22,7 +22,7 @@ from bench.records import GradeOrder, GradeReport
 from bench.sandbox import scratch_folder
 from bench.task import Task
 from bench.version import commit, package_version
-from bench.worker import baseline_order
+from bench.worker import order_of
 
 AGAINST_ITSELF, LADDER_PROTOCOL, PYTHON_PROTOCOL = "mw4x5-aa", "mw4x5", "mw2x5"
 PYTHON_GRADES = 5
@@ -117,7 +117,7 @@ def against_itself(court: Court, wanted: Plan, progress: Progress) -> Iterator[t
     for number in range(wanted.aa_grades):
         task, preset = tracks[number % len(tracks)]
         progress(f"A/A {task.name} {preset}", number, wanted.aa_grades)
-        yield task.name, solved(baseline_order(task, preset, AGAINST_ITSELF), court, task)
+        yield task.name, solved(order_of(task, task.baselines[0], preset, AGAINST_ITSELF), court, task)
 
 
 def climb(court: Court, wanted: Plan, step: ladder.Step, progress: Progress) -> Rung:

@@ -1,6 +1,5 @@
 """What the grading process is told (GradeOrder) and what it says (GradeReport): plain, closed, JSON-able records."""
 
-import builtins
 from typing import Annotated, Any, Self
 
 from pydantic import ConfigDict, Field, model_validator
@@ -117,7 +116,6 @@ class GradeReport(Closed):
     stages_ms: dict[str, float] = Field(default_factory=dict)
     overhead_ms: float = 0.0
 
-    @builtins.property  # the bare name is a field here
     def met_hidden_inputs(self) -> bool:
         """Whether it failed on values that nobody may know."""
         return self.outcome not in (Outcome.SOLVED, Outcome.BUILD_FAILED, Outcome.JUDGE_FAULT)

@@ -79,11 +79,12 @@ def answer(line: str, court: Court) -> dict[str, Any]:
 
 
 def self_grade(court: Court, languages: Sequence[Language] = ()) -> None:
-    """Grade the first kernel's own baseline at S: toolchain, sandbox and clock work, or the judge is unfit.
+    """Grade the first kernel's own baseline at S, and in each other language of `languages` (those of the setups) an
+    honest control: toolchains, sandbox and clock work, or the judge is unfit.
 
     Raises:
-        EnvironmentFault: the compiler of one of `languages`, which the setups are written in, is not here.
-        JudgeFault: the baseline was not solved; the message holds the finding.
+        EnvironmentFault: the compiler of one of the languages is not here.
+        JudgeFault: one of them was not solved; the message holds the finding.
     """
     for language in languages:
         if why := builder.lacking(language):
@@ -91,11 +92,21 @@ def self_grade(court: Court, languages: Sequence[Language] = ()) -> None:
     tasks = [task for task in select("all") if task.manifest.platform.status == "active"]
     if not tasks:
         raise JudgeFault("the corpus holds no active kernel; set KCOURT_TASKS_DIR to a folder of kernels")
-    report = grade(baseline_order(tasks[0]), court)
+    own = tasks[0].baselines[0]
+    must_solve(tasks[0], own, court)
+    controls = [(task, path) for task in tasks for path in task.controls("honest")]
+    for language in set(languages) - {Language.of(own)}:
+        for task, path in [control for control in controls if Language.of(control[1]) is language][:1]:
+            must_solve(task, path, court)
+
+
+def must_solve(task: Task, reference: Path, court: Court) -> None:
+    """Raises JudgeFault when a solution of the judge's own is not solved."""
+    report = grade(order_of(task, reference), court)
     if report.outcome is not Outcome.SOLVED:
         finding = report.provenance.get("finding", {})
         found = ", ".join(fact for fact in (report.property, *_worded(finding), report.log.strip()) if fact)
-        raise JudgeFault(f"the judge's own {tasks[0].name} is {report.outcome}, not solved: {found}")
+        raise JudgeFault(f"the judge's own {task.name} ({reference.name}) is {report.outcome}, not solved: {found}")
 
 
 def _worded(finding: Mapping[str, Any]) -> Iterator[str]:
@@ -105,15 +116,14 @@ def _worded(finding: Mapping[str, Any]) -> Iterator[str]:
         yield text if name == "message" else f"{name} {text}"
 
 
-def baseline_order(task: Task, preset: Preset = Preset.S, protocol: str = "mw2x5") -> GradeOrder:
-    """An order that grades a kernel's own first baseline."""
-    baseline = task.baselines[0]
+def order_of(task: Task, reference: Path, preset: Preset = Preset.S, protocol: str = "mw2x5") -> GradeOrder:
+    """An order that grades one of a kernel's own files: a baseline, a control."""
     return GradeOrder(
         grade_id="self",
         kind=Kind.CALIBRATION,
         kernel=task.name,
-        language=Language.of(baseline),
-        source=baseline.read_text(encoding="utf-8"),
+        language=Language.of(reference),
+        source=reference.read_text(encoding="utf-8"),
         preset=preset,
         protocol=protocol,
         seed=seeds.new_root().hex(),

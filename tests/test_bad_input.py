@@ -109,7 +109,7 @@ ROUTES = {
     "task-in-cobol": ("GET", "/task/axpy?language=cobol", 400, "bad_request", "language"),
     "unknown-baseline": ("GET", "/baseline/axpi", 404, "unknown_kernel", "axpy"),
     "unknown-grade": ("GET", f"/grades/{uuid.UUID(int=0)}", 404, "unknown_grade", "grade_id"),
-    "profile": ("POST", "/profile", 503, "not_provisioned", "go on without"),
+    "profile": ("POST", "/profile", 400, "bad_json", "send one JSON object"),
     "search": ("POST", "/search", 503, "not_provisioned", "go on without"),
 }
 

@@ -1,5 +1,6 @@
 """The measuring process: one JSON object a line, faults that end nothing, and an end that takes its runners along."""
 
+import contextlib
 import json
 import os
 import signal
@@ -16,7 +17,7 @@ from living import ended, family
 
 from bench.build.toolchain import recorded_toolchains, shipped_toolchains
 from bench.config import JudgeConfig
-from bench.errors import EnvironmentFault
+from bench.errors import EnvironmentFault, JudgeFault
 from bench.judge.schemas import Language, Outcome
 from bench.records import GradeOrder, GradeReport
 from bench.worker import self_grade
@@ -144,7 +145,7 @@ def test_a_judge_that_fails_its_own_baseline_is_unfit(
     monkeypatch.setenv("KCOURT_TASKS_DIR", str(tmp_path))
     with started(tmp_path, WORKER) as talk:
         why = talk.read()["unfit"]
-        assert "the judge's own twice is wrong, not solved: values, output out, index " in why
+        assert "the judge's own twice (baseline.c) is wrong, not solved: values, output out, index " in why
         assert "{" not in why
         assert talk.process.wait(120) == 3
 
@@ -187,3 +188,15 @@ def test_a_killed_parent_takes_worker_and_runner_along(tmp_path: Path, monkeypat
             runner = int(line.readline())
         os.kill(talk.process.pid, signal.SIGKILL)
         assert ended([measuring.pid, runner])
+
+
+@pytest.mark.parametrize(("languages", "fit"), [([Language.C], True), ([Language.C, Language.PYTHON], False)])
+def test_a_judge_grades_a_reference_of_every_language_of_its_setups(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, languages: list[Language], fit: bool
+) -> None:
+    stopped = "def twice(x, out, n):\n    raise OSError('no such device')\n"
+    write_kernel(tmp_path, files=TWICE_FILES | {"controls/honest_numpy.py": stopped})
+    monkeypatch.setenv("KCOURT_TASKS_DIR", str(tmp_path))
+    unfit = pytest.raises(JudgeFault, match=r"the judge's own twice \(honest_numpy.py\) is crashed, .*no such device")
+    with contextlib.nullcontext() if fit else unfit:
+        self_grade(court(), languages)

@@ -100,9 +100,9 @@ class JudgeTools:
         try:
             answer = self._judges.profile(request)
         except JudgeRefused as error:
-            self._keep(call.model_copy(update={"refusal": _refusal(error)}))
+            self._keep(call, refusal=_refusal(error))
             raise
-        self._keep(call.model_copy(update={"profile": answer}))
+        self._keep(call, profile=answer)
         return answer
 
     def settle(self) -> None:
@@ -120,17 +120,17 @@ class JudgeTools:
         try:
             answer = self._judges.ask(route, pending.request, envelope)
         except JudgeRefused as error:
-            self._keep(call.model_copy(update={"refusal": _refusal(error)}))
+            self._keep(call, refusal=_refusal(error))
             raise
         if route == "score" and answer.outcome is Outcome.SOLVED:
             kept = self.settings.scored_source(answer.grade_id)
             kept.parent.mkdir(exist_ok=True)
             kept.write_text(pending.request.source or "", encoding="utf-8", newline="")
-        self._keep(call.model_copy(update={"answer": answer}))
+        self._keep(call, answer=answer)
         return answer
 
-    def _keep(self, call: Call) -> None:
-        call = call.model_copy(update={"at": utc_now()})
+    def _keep(self, call: Call, **end: Answer | ProfileAnswer | Refusal) -> None:
+        call = call.model_copy(update={"at": utc_now(), **end})
         append_json(self.settings.answers_file, json.loads(call.model_dump_json()))
 
     def _submission(self, source_file: str, workspace_bytes: int) -> dict[str, Any]:

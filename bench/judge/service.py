@@ -266,7 +266,7 @@ class GradeService:
         An open judge keeps no secrets, a judge that ends nobody waiting.
         """
         step_s = 0.0 if self._open else self.config.failed_submit_step_s
-        if submission.route is Route.SUBMIT and report.met_hidden_inputs and step_s:
+        if submission.route is Route.SUBMIT and report.met_hidden_inputs() and step_s:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._ending.wait(), step_s - took_s % step_s)
 

@@ -11,11 +11,12 @@ from bench.sandbox import Sandbox
 
 # Collected between a call and its return; what the call shim itself executes is left out when the file is read.
 ENTRY = "kc_invoke"
+PROBE = ("valgrind", "--tool=callgrind", "--version")
 _COST = re.compile(r"(?P<line>\d+) (?P<count>\d+)")
 
 
 def lacking(sandbox: Sandbox) -> str:
-    if works(sandbox, ("valgrind", "--tool=callgrind", "--version")):
+    if works(sandbox, PROBE):
         return ""
     return "callgrind needs valgrind, which is not here; on Debian: apt-get install valgrind"
 

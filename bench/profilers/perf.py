@@ -12,6 +12,7 @@ from bench.sandbox import Sandbox
 # cpu-clock needs no counters of the processor, which virtual machines and containers rarely offer; user code alone,
 # which is what an ordinary user may look at.
 RECORD = ("perf", "record", "-q", "-e", "cpu-clock:u", "-F", "4000")
+PROBE = (*RECORD, "-o", "/dev/null", "true")
 REPLAY_MS = 1000
 # Beside the submission: the program that calls it and the call shim (their names are hashes), the clock, the loader.
 _NOT_ITS_OWN = re.compile(r"ld-linux.*|\[vdso\]|[0-9a-f]{32}(\.so)?")
@@ -25,7 +26,7 @@ UNKNOWN = "[unknown]"
 
 def lacking(sandbox: Sandbox) -> str:
     """Tried, not looked up: a wrapper may find no perf for this kernel, and a kernel may forbid it to users."""
-    if works(sandbox, (*RECORD, "-o", "/dev/null", "true")):
+    if works(sandbox, PROBE):
         return ""
     return (
         "perf cannot record here; on Debian: apt-get install linux-perf, "

@@ -11,7 +11,7 @@ from bench.calibrate import solved
 from bench.court import Court, open_court
 from bench.judge.schemas import Preset
 from bench.task import Task, find_task
-from bench.worker import baseline_order
+from bench.worker import order_of
 
 KERNELS = ("axpy", "sgemm", "jacobi2d", "spmv_csr", "softmax_rows")
 PROTOCOL, GRADES = "mw4x5", 2
@@ -25,7 +25,7 @@ def measure(kernels: Sequence[str] = KERNELS, preset: Preset = Preset.XL, grades
 
 
 def _of_kernel(task: Task, preset: Preset, grades: int, court: Court) -> dict[str, Any]:
-    solved(baseline_order(task), court, task)
+    solved(order_of(task, task.baselines[0]), court, task)
     made = [_grade(task, preset, court) for _ in range(grades)]
     seconds = [elapsed_s for elapsed_s, _ in made]
     return {
@@ -43,7 +43,7 @@ def _of_kernel(task: Task, preset: Preset, grades: int, court: Court) -> dict[st
 def _grade(task: Task, preset: Preset, court: Court) -> tuple[float, dict[str, float]]:
     """Seconds of one grade, and its ms by stage."""
     start = time.perf_counter()
-    report = solved(baseline_order(task, preset, PROTOCOL), court, task)
+    report = solved(order_of(task, task.baselines[0], preset, PROTOCOL), court, task)
     return time.perf_counter() - start, report.stages_ms
 
 
