@@ -179,7 +179,7 @@ def agent_page() -> str:
 
 
 ENVIRONMENT = {
-    "KCOURT_SANDBOX": ("unset", "`limits` or `user`: the sandbox is taken no further than that, whatever the machine offers."),
+    "KCOURT_SANDBOX": ("unset", "`limits` or `user`: the sandbox goes no further than that, whatever this machine offers."),
     "KCOURT_TASKS_DIR": ("`tasks/` of the checkout", "The corpus."),
     "KCOURT_CACHE": ("`~/.cache/kernelcourt`", "What is built once: helpers, call shims, denominators, by content."),
     "KCOURT_TMPDIR": ("the system's", "Where each grade gets its private folder."),

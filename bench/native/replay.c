@@ -38,7 +38,7 @@ static int64_t cpu_now(void) {
   return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 
-/* argv: control-fd, cores "1,2", sealed "1" or "0", how many ms of CPU time to go on with calls (0: one call), invoke.so,
+/* argv: control-fd, cores "1,2", sealed "1" or "0", ms of CPU time to go on with calls (0: one call), invoke.so,
    library.so, symbol, then "fd:bytes:writable" (or "-") an argument. The calls' words are in the control page; `done`
    counts the calls that came back, and `own_ns` is the CPU time of all of them, set when the last one has. */
 int main(int argc, char **argv) {

@@ -70,10 +70,10 @@ class Recording:
 class Profiler:
     """One profiler.
 
-    `unit` is what it counts, `preset` the size that it can bear, `replay_ms` for how much CPU time calls are
-    repeated (0: one call), `sealed` whether the submission can have its system call filter, `variables` go into its environment.
-    `command(path)` is what stands before the watched command and writes to `path`; `flags()` are added to those of the
-    build; `lacking(sandbox)` says why it cannot be used here, or nothing.
+    `unit` is what it counts, `preset` the size that it can bear, `replay_ms` for how much CPU time calls are repeated
+    (0: one call), `sealed` whether the submission can have its system call filter, `variables` go into its
+    environment. `flags()` are added to those of the build, `lacking(sandbox)` says why it cannot be used here, or
+    nothing, and `command(path)` is what stands before the watched command and writes to `path`.
     """
 
     unit: str
