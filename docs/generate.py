@@ -179,7 +179,10 @@ def agent_page() -> str:
 
 
 ENVIRONMENT = {
-    "KCOURT_SANDBOX": ("unset", "`limits` or `user`: the sandbox goes no further than that, whatever this machine offers."),
+    "KCOURT_SANDBOX": (
+        "unset",
+        "`limits` or `user`: the sandbox goes no further, whatever this machine offers.",
+    ),
     "KCOURT_TASKS_DIR": ("`tasks/` of the checkout", "The corpus."),
     "KCOURT_CACHE": ("`~/.cache/kernelcourt`", "What is built once: helpers, call shims, denominators, by content."),
     "KCOURT_TMPDIR": ("the system's", "Where each grade gets its private folder."),
@@ -246,6 +249,7 @@ FIELDS = {
     "source_file": "Path of `<kernel><suffix>` in the shared folder.",
     "library": "Path of a built `<kernel>.so` in the shared folder; only where the input mode takes it.",
     "workspace_bytes": "Size of a scratch buffer.",
+    "tool": "`/profile` only: the [profiler](../profiling.md) that is to run.",
 }
 HEADERS = {
     "Authorization": "`Bearer <token>`: the episode's own. An open judge does not need it.",
@@ -270,6 +274,17 @@ ANSWERS = {
     "suspect": "A reason to look at this grade before it counts, or null.",
     "protocol": "How it was timed.",
     "detail": "On `/score`: property, output, index, got, expected, bound, log. On `/submit`: property, build log.",
+}
+
+
+PROFILE = {
+    "kernel": "As asked.",
+    "rank": "The judge that profiled.",
+    "tool": "As asked.",
+    "outcome": "See [outcomes](../concepts.md#outcomes); of one checked call.",
+    "report": "The counts as text: functions, and lines of the submission. Empty unless solved.",
+    "counters": "The same for a program: unit, total, calls, preset, sizes, functions, lines; null unless solved.",
+    "detail": "Property, message or output, and log, as on `/score`.",
 }
 
 
@@ -301,8 +316,9 @@ def route_rows() -> list[tuple[str, str]]:
 
 
 def http_page() -> str:
-    request, answer = schemas.GradeRequest.model_fields, schemas.Answer.model_fields
-    types = {name: (kind, default) for name, kind, default, _ in field_rows(schemas.GradeRequest)}
+    request, answer = schemas.ProfileRequest.model_fields, schemas.Answer.model_fields
+    profile = schemas.ProfileAnswer.model_fields
+    types = {name: (kind, default) for name, kind, default, _ in field_rows(schemas.ProfileRequest)}
     fields = [(code(name), *types[code(name)], explained(FIELDS, "FIELDS", name)) for name in request]
     parts = [
         "# The judge over HTTP",
@@ -311,13 +327,15 @@ def http_page() -> str:
         "## Routes",
         table(["Route", "What it does"], route_rows()),
         "## Request",
-        "Body of `/score` and `/submit`: one strict JSON object (no NaN, no Infinity). An unknown field is an "
-        "error. Exactly one of `source`, `source_file` and `library`.",
+        "Body of `/score`, `/submit` and, with `tool`, `/profile`: one strict JSON object (no NaN, no Infinity). An "
+        "unknown field is an error. Exactly one of `source`, `source_file` and `library`.",
         table(["Field", "Type", "Default", "Meaning"], fields),
         "Headers, all optional but the token:",
         table(["Header", "Meaning"], [(code(name), meaning) for name, meaning in HEADERS.items()]),
         "## Answer",
         table(["Field", "Meaning"], [(code(name), explained(ANSWERS, "ANSWERS", name)) for name in answer]),
+        "Of `/profile`, which is not recorded (keys and `respond-async` mean nothing to it):",
+        table(["Field", "Meaning"], [(code(name), explained(PROFILE, "PROFILE", name)) for name in profile]),
         "## Errors",
         '`{"error": {"code": ..., "message": ..., "request_id": ...}}`; the message says what to do. '
         "502, 503 and 429 pass: send the same request again with the same key, but not after `rank_lost` or "

@@ -165,7 +165,9 @@ PERF_RECORD_MMAP2 3/3: [0x7f0193cc6000(0x1000) @ 0x1000 fe:00 2147882 60]: r-xp 
      557f8d26e123 main (/cache/0123456789abcdef0123456789abcdef)
      7f0193d3b000 __memset_avx2 (/usr/lib/x86_64-linux-gnu/libc.so.6)
      7f0193f07a10 [unknown] ([vdso])
-a line that a submission wrote
+     1 forged (/tmp/a b/axpy.so)
+ffffffffffffffffff forged (/tmp/a b/axpy.so)
+PERF_RECORD_MMAP2 3/3: [0x1(0x1) @ nowhere fe:00 1 1]: r-xp /tmp/a b/axpy.so
 """
 
 
@@ -174,6 +176,7 @@ def test_samples_are_read() -> None:
         ("axpy", "axpy.so", 0x1239): 2,
         ("void work<float, 4>(float*, long)", "axpy.so", 0x1242): 1,
         ("__memset_avx2", "libc.so.6", None): 1,
+        ("forged", "axpy.so", None): 1,
     }
 
 
@@ -210,6 +213,8 @@ ob=/usr/lib/libm.so.6
 fl=./e_expf.c
 fn=expf
 67 40
+99999999999999999999 1
+1 99999999999999999999
 
 totals: 100
 """

@@ -379,15 +379,23 @@ HONEST = {
     "a thread that ends": f"pthread_t t; pthread_create(&t, 0, work, 0); pthread_join(t, 0); {LOOP}",
     "intrinsics": f"{SIMD} {LOOP}",
     "printing": f'printf("%g\\n", a); fflush(stdout); {LOOP}',
-    "a constructor": LOOP,
 }
 
 
+HEADERS_OF_HONEST = (
+    "#if defined(__x86_64__)\n#include <immintrin.h>\n#endif\n"
+    "static void *work(void *p) { return p; }\n" + on_load('puts("ready");')
+)
+
+
 @pytest.mark.parametrize("what", HONEST)
-def test_honest_c_works(way: Sandbox, what: str) -> None:
-    before = "static void *work(void *p) { return p; }\n" + (on_load('puts("ready");') if "constructor" in what else "")
-    before += "#if defined(__x86_64__)\n#include <immintrin.h>\n#endif\n"
-    report = graded_by(way, axpy_c(HONEST[what], before))
+def test_honest_c_works(what: str) -> None:
+    report = graded(axpy_c(HONEST[what], HEADERS_OF_HONEST))
+    assert report.outcome is Outcome.SOLVED, (report.detail, report.log)
+
+
+def test_all_of_honest_c_works_by_each_means(way: Sandbox) -> None:
+    report = graded_by(way, axpy_c("".join(f"{{ {body} }}\n" for body in HONEST.values()), HEADERS_OF_HONEST))
     assert report.outcome is Outcome.SOLVED, (report.detail, report.log)
     assert (report.sandbox, report.provenance["sandbox_by"]) == (str(way.level), way.by)
 
@@ -419,12 +427,8 @@ def test_honest_fortran_works(way: Sandbox) -> None:
     assert report.outcome is Outcome.SOLVED, (report.detail, report.log)
 
 
-@pytest.mark.parametrize(
-    "body",
-    ["numpy.add(a * x, y, out=out)", "out[:] = numpy.linalg.norm([3.0, 4.0]) / 5 * (a * x + y)"],
-    ids=["numpy", "linalg"],
-)
-def test_honest_numpy_works(way: Sandbox, body: str) -> None:
+def test_honest_numpy_works(way: Sandbox) -> None:
+    body = "numpy.add(a * x, y, out=out); out *= numpy.linalg.norm([3.0, 4.0]) / 5"
     report = graded_by(way, axpy_py(body), PYTHON)
     assert report.outcome is Outcome.SOLVED, (report.detail, report.log)
 
@@ -440,8 +444,8 @@ def test_honest_numpy_works(way: Sandbox, body: str) -> None:
     ],
     ids=["fork", "socket", "program", "file", "the judge's code"],
 )
-def test_python_is_shut_in_too(way: Sandbox, body: str, outcome: Outcome) -> None:
-    report = graded_by(way, axpy_py(f"{body}; out[:] = a * x + y"), PYTHON)
+def test_python_is_shut_in_too(body: str, outcome: Outcome) -> None:
+    report = graded(axpy_py(f"{body}; out[:] = a * x + y"), PYTHON)
     assert report.outcome is outcome, (report.detail, report.log)
 
 

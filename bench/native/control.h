@@ -7,8 +7,9 @@
 #define KC_ARGUMENTS 32
 #define KC_MESSAGE 2048
 
-/* STARTING: the runner's own work; LOADING: from here on it is the submission that may end the process. */
-enum kc_state { KC_STARTING = 0, KC_READY = 1, KC_NOT_LOADED = 2, KC_NO_SYMBOL = 3, KC_RAISED = 4, KC_LOADING = 5 };
+/* STARTING: the runner's own work; LOADING: from here on it is the submission that may end the process; ENDED: all
+   calls of a replay have come back. */
+enum kc_state { KC_STARTING = 0, KC_READY = 1, KC_NOT_LOADED = 2, KC_NO_SYMBOL = 3, KC_RAISED = 4, KC_LOADING = 5, KC_ENDED = 6 };
 
 /* `go` and `done` lie on cache lines of their own, or each side would slow the other's spinning. */
 struct kc_control {

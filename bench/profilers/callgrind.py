@@ -12,7 +12,8 @@ from bench.sandbox import Sandbox
 # Collected between a call and its return; what the call shim itself executes is left out when the file is read.
 ENTRY = "kc_invoke"
 PROBE = ("valgrind", "--tool=callgrind", "--version")
-_COST = re.compile(r"(?P<line>\d+) (?P<count>\d+)")
+# Numbers of bounded length: a submission can write into this file.
+_COST = re.compile(r"(?P<line>\d{1,9}) (?P<count>\d{1,18})")
 
 
 def lacking(sandbox: Sandbox) -> str:

@@ -16,12 +16,13 @@ PROBE = (*RECORD, "-o", "/dev/null", "true")
 REPLAY_MS = 1000
 # Beside the submission: the program that calls it and the call shim (their names are hashes), the clock, the loader.
 _NOT_ITS_OWN = re.compile(r"ld-linux.*|\[vdso\]|[0-9a-f]{32}(\.so)?")
+# Numbers of bounded length: a submission can write into what is read here.
+_AT = "[0-9a-f]{1,16}"
 _MAPPED = re.compile(
-    r"PERF_RECORD_MMAP2.*\[0x(?P<at>[0-9a-f]+)\((?P<size>0x[0-9a-f]+)\) @ (?P<offset>\w+) .*\]: \S+ (?P<path>.*)"
+    rf"PERF_RECORD_MMAP2 .*\[0x(?P<at>{_AT})\(0x{_AT}\) @ (?P<offset>0x{_AT}|0) [^]]*\]: \S+ (?P<path>.*)"
 )
-_SAMPLE = re.compile(r"\s*(?P<at>[0-9a-f]+) (?P<function>.+?) \((?P<object>[^()]*)\)")
-_LINE = re.compile(r"(?P<file>.*):(?P<line>\d+)(?: \(discriminator \d+\))?")
-UNKNOWN = "[unknown]"
+_SAMPLE = re.compile(rf"\s*(?P<at>{_AT}) (?P<function>.+) \((?P<object>[^()]*)\)")
+_LINE = re.compile(r"(?P<file>.*):(?P<line>\d{1,9})(?: \(discriminator \d+\))?")
 
 
 def lacking(sandbox: Sandbox) -> str:
@@ -67,8 +68,9 @@ def parse(said: str, library: str) -> Counter[tuple[str, str, int | None]]:
         elif sample := _SAMPLE.fullmatch(text):
             name = PurePath(sample["object"]).name
             if not _NOT_ITS_OWN.fullmatch(name):
-                own = base is not None and name == library
-                found[sample["function"], name, int(sample["at"], 16) - (base or 0) if own else None] += 1
+                at = int(sample["at"], 16)
+                own = name == library and base is not None and at >= base
+                found[sample["function"], name, at - (base or 0) if own else None] += 1
     return found
 
 

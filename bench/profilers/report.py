@@ -12,7 +12,8 @@ K = TypeVar("K", int, tuple[str, str])
 # Rows of the text, and of the counters.
 SHOWN_FUNCTIONS, SHOWN_LINES = 12, 30
 KEPT_FUNCTIONS, KEPT_LINES = 100, 400
-SHOWN_COLUMNS = 100
+# Characters of a name or a line, in the text and in the counters.
+SHOWN_COLUMNS, KEPT_COLUMNS = 100, 300
 
 
 def counters(
@@ -22,7 +23,7 @@ def counters(
     by_function: Counter[tuple[str, str]] = Counter()
     by_line: Counter[int] = Counter()
     for place, count in counts.items():
-        by_function[place.function, place.object] += count
+        by_function[place.function[:KEPT_COLUMNS], place.object] += count
         if place.file == source_name and place.line:
             by_line[place.line] += count
     texts = dict(enumerate(source.splitlines(), 1))
@@ -37,7 +38,7 @@ def counters(
             for (function, object_name), count in _largest(by_function, KEPT_FUNCTIONS)
         ),
         lines=tuple(
-            LineCount(line=line, count=count, source=texts.get(line, ""))
+            LineCount(line=line, count=count, source=texts.get(line, "")[:KEPT_COLUMNS])
             for line, count in _largest(by_line, KEPT_LINES)
         ),
     )
@@ -55,7 +56,7 @@ def report_text(kernel: str, tool: str, found: Counters) -> str:
     lines = [f"{tool}: {found.total:,} {found.unit} in {calls} of {kernel} at {size}", ""]
     lines.append(_row(found, found.unit, "share", "function"))
     for entry in found.functions[:SHOWN_FUNCTIONS]:
-        lines.append(_counted(found, entry.count, f"{entry.function}  ({entry.object})"))
+        lines.append(_counted(found, entry.count, f"{entry.function[:SHOWN_COLUMNS]}  ({entry.object})"))
     if found.lines:
         lines += ["", _row(found, found.unit, "share", "line")]
     for at in found.lines[:SHOWN_LINES]:

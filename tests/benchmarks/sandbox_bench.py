@@ -2,7 +2,7 @@
 
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -20,20 +20,21 @@ GOAL_MS = 40.0
 
 
 def measure() -> list[dict[str, Any]]:
-    """Median ms of each way, in turns so that a busy moment meets all of them; the goal is that of a whole grade."""
+    """Median ms of each level and means; the goal is that of a whole grade."""
     court = open_court("limits")
     courts = [replace(court, sandbox=way) for way in ways(court.sandbox)]
-    starts = {name(court): list[float]() for court in courts}
-    stages = {name(court): list[float]() for court in courts}
-    for number in range(STARTS):
-        for court in courts:
-            starts[name(court)].append(start_ms(court))
-            if number < GRADES:
-                stages[name(court)].append(stage_ms(court))
+    starts = in_turns(courts, STARTS, start_ms)
+    stages = in_turns(courts, GRADES, stage_ms)
     return [
         *(row(f"start of true, {way}", found) for way, found in starts.items()),
         *(row(f"start stage of a grade, {way}", found) | {"goal": GOAL_MS} for way, found in stages.items()),
     ]
+
+
+def in_turns(courts: list[Court], turns: int, one_ms: Callable[[Court], float]) -> dict[str, list[float]]:
+    """Ms of each court's turns, so that a busy moment meets all of them."""
+    found = [(name(court), one_ms(court)) for _ in range(turns) for court in courts]
+    return {name(court): [ms for whose, ms in found if whose == name(court)] for court in courts}
 
 
 def ways(sandbox: Sandbox) -> Iterator[Sandbox]:
