@@ -223,7 +223,7 @@ def test_stop_kills_what_does_not_leave_and_its_children(tmp_path, steps):
     code = (
         "import signal, subprocess, sys; signal.signal(15, signal.SIG_IGN);"
         "c = subprocess.Popen([sys.executable, '-c', 'import signal; signal.pause()']);"
-        "print('up', c.pid, flush=True); signal.pause()"
+        "print(f'up {c.pid}', flush=True); signal.pause()"
     )
     running = steps.start(step(tmp_path, code))
     started(running)

@@ -5,6 +5,7 @@ import hashlib
 import json
 import socket
 import sqlite3
+import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -286,13 +287,13 @@ def test_the_client_rides_out_a_judge_that_is_killed(tmp_path: Path) -> None:
 
 
 def test_a_client_that_leaves_is_logged(running: Rank, tmp_path: Path) -> None:
-    go, body = tmp_path / "go", json.dumps(waiting(tmp_path / "go"))
+    go, body, name = tmp_path / "go", json.dumps(waiting(tmp_path / "go")), uuid.uuid4().hex
     with socket.create_connection(("127.0.0.1", running.port), timeout=PATIENCE_S) as client:
-        head = f"POST /score HTTP/1.1\r\nHost: judge\r\nX-Request-Id: leaves\r\nContent-Length: {len(body)}\r\n\r\n"
+        head = f"POST /score HTTP/1.1\r\nHost: judge\r\nX-Request-Id: {name}\r\nContent-Length: {len(body)}\r\n\r\n"
         client.sendall(f"{head}{body}".encode())
         wait_for(Path(f"{go}.reached"))
     log = running.folder / "logs" / "upstream-0.log"
-    wait_for_text(log, '"leaves"')
+    wait_for_text(log, name)
+    found = [json.loads(line) for line in log.read_text().splitlines() if name in line]
     go.touch()
-    found = [json.loads(line) for line in log.read_text().splitlines() if '"leaves"' in line]
     assert [(line["event"], line["status"]) for line in found] == [("client_gone", 499)]

@@ -49,14 +49,13 @@ static struct {
 } asked;
 
 static _Noreturn void fail(const char *what) {
-  fprintf(stderr, "enclose: %s: %s\n", what, strerror(errno));
+  fprintf(stderr, "enclose: %s: %s\n", what, errno == ENOSYS ? "it takes Linux 5.12" : strerror(errno));
   _exit(NOT_SHUT_IN);
 }
 
 static void set_attributes(int at, const char *path, unsigned flags, uint64_t set) {
   struct attributes wanted = {.set = set, .propagation = MS_PRIVATE};
-  if (syscall(MOUNT_SETATTR, at, path, flags, &wanted, sizeof wanted))
-    fail(errno == ENOSYS ? "mount_setattr, which came with Linux 5.12" : path);
+  if (syscall(MOUNT_SETATTR, at, path, flags, &wanted, sizeof wanted)) fail(*path ? path : "mount_setattr");
 }
 
 /* A detached copy of what is mounted at a path and below it; -1 when nothing is there. */
