@@ -102,7 +102,7 @@ SCENES = {
     "writes to an input": tampered(f"{LOOP} ((float *)x)[0] = 0;", "array 'x', or wrote to it although it is an input"),
     "reads beyond an input": tampered(f"{LOOP} out[0] += y[n + 16];", "array 'y'"),
     "segfaults": crashed("*(volatile int *)8 = 1;", "signal", "SIGSEGV"),
-    "aborts": crashed("abort();", "signal", "SIGABRT"),
+    "aborts": crashed("abort();", "signal", "SIGABRT; look for an assertion"),
     "exits well": crashed("exit(0);", "exit", "exit code 0"),
     "exits as a runner that could not start": crashed(LOOP, "exit", "exit code 65", on_load("_exit(65);")),
     "exits between timed calls": crashed(
