@@ -248,7 +248,9 @@ class Runner:
             case signal.SIGKILL:
                 return Outcome.RESOURCE, "memory", "it was killed, most likely for the memory it took; take less"
         name = _signal_name(ended_by)
-        look = "an assertion, or a heap that it overwrote" if name == "SIGABRT" else "an address or a size that is wrong"
+        look = (
+            "an assertion, or a heap that it overwrote" if name == "SIGABRT" else "an address or a size that is wrong"
+        )
         return Outcome.CRASHED, "signal", f"a call ended in {name}; look for {look}"
 
     def children(self) -> int:
