@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from bench.errors import ConfigError
 from bench.judge.schemas import Language, Preset, SubmissionMode
-from cluster.study.settings import JobSettings, read_env, read_settings, reference_rows, render_env
+from cluster.study.env_files import read_env, render_env
+from cluster.study.settings import JobSettings, read_settings, reference_rows
 
 MINIMAL = "SETUP=gold\nHARNESS=scripted\nAGENT_SCRIPT=plan.json\nKERNELS=axpy\n"
 

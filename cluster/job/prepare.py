@@ -10,8 +10,8 @@ from cluster.job.allocation import Plan
 from cluster.job.collect import Launched
 from cluster.job.layout import RunLayout, write_json, write_private
 from cluster.job.roles import agent_config, judge_config
+from cluster.study.env_files import render_env
 from cluster.study.problems import render_problems, same_start, start_material
-from cluster.study.settings import render_env
 from cluster.study.wave import SetupPlan, Wave
 
 

@@ -3,11 +3,9 @@
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from io import StringIO
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from dotenv.parser import parse_stream
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import PydanticUndefined
 
@@ -16,6 +14,7 @@ from bench.errors import ConfigError
 from bench.judge.schemas import InputMode, Language, Preset, SetupRecord, SubmissionMode
 from bench.places import RUN_ROOT
 from bench.wording import first_fault
+from cluster.study.env_files import as_text, read_env
 
 Role = Literal["setup", "job", "inference", "agent", "judge"]
 Start = Literal["none", "numpy", "c"]
@@ -176,7 +175,7 @@ def reference_rows() -> list[SettingRow]:
     whole = JobSettings.model_json_schema(by_alias=False)
     for name, key in _keys().items():
         default = JobSettings.model_fields[name].default
-        text = "required" if default is PydanticUndefined else "" if default is None else _text(default)
+        text = "required" if default is PydanticUndefined else "" if default is None else as_text(default)
         rows.append(
             SettingRow(
                 name.upper(),
@@ -245,52 +244,3 @@ def _absolute(settings: JobSettings, folder: Path) -> JobSettings:
     """The same settings with the setup's own files resolved against the env file's folder."""
     paths = {name: getattr(settings, name) for name in ("problems_file", "agent_script")}
     return settings.model_copy(update={name: (folder / path).resolve() for name, path in paths.items() if path})
-
-
-def read_env(path: Path) -> tuple[dict[str, str], dict[str, int]]:
-    """KEY → text and KEY → line of an env file; nothing in it is expanded or run.
-
-    Raises:
-        ConfigError: the file cannot be read, a line is no assignment, or a key is given twice.
-    """
-    try:
-        stream = StringIO(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"{path}: this env file cannot be read ({error.strerror}); name an env file") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: is no env file: not UTF-8 text (byte {error.start}); save it as UTF-8") from error
-    values: dict[str, str] = {}
-    lines: dict[str, int] = {}
-    for binding in parse_stream(stream):
-        text = binding.original.string
-        line = binding.original.line + text[: len(text) - len(text.lstrip())].count("\n")
-        if binding.error or (binding.key and binding.value is None):
-            raise ConfigError(f"{path}:{line}: '{text.strip()}' is no KEY=value line; quote values that hold quotes")
-        if binding.key is None or binding.value is None:
-            continue
-        if binding.key in values:
-            raise ConfigError(f"{path}:{line}: {binding.key} was given in line {lines[binding.key]}; keep one")
-        values[binding.key], lines[binding.key] = binding.value, line
-    return values, lines
-
-
-def render_env(values: Mapping[str, object]) -> str:
-    """Text of an env file that `read_env` reads back to the same values; None is left out.
-
-    Raises:
-        ConfigError: a value holds a control character, which one line of text cannot carry.
-    """
-    given = {key: _text(value) for key, value in values.items() if value is not None}
-    return "".join(f"{key}={_quoted(key, text)}\n" for key, text in given.items())
-
-
-def _text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _quoted(key: str, text: str) -> str:
-    if not text.isprintable():
-        raise ConfigError(f"{key}: {text!r} holds a control character; an env value is one line of text")
-    if text.replace("_", "").replace("/", "").replace(".", "").replace("-", "").replace(",", "").isalnum():
-        return text
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

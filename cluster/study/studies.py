@@ -18,8 +18,9 @@ from bench.places import checkout
 from bench.task import Task, select
 from bench.wording import first_fault
 from cluster.job.layout import write_private
+from cluster.study.env_files import render_env
 from cluster.study.problems import make_problem, render_problems
-from cluster.study.settings import JobSettings, explain, render_env
+from cluster.study.settings import JobSettings, explain
 
 Scalar = str | int | float | bool
 ScriptStep = dict[str, str]
