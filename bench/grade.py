@@ -1,7 +1,10 @@
 """A grade, from source to verdict: build → verify → time → hold out → gates → credit. The page to read first."""
 
 import contextlib
-from collections.abc import Iterator
+import contextvars
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -89,8 +92,8 @@ def grade(order: GradeOrder, court: Court, task: Task | None = None) -> GradeRep
     with scratch_folder() as folder:
         work = Work(order, task, court, folder)
         try:
-            with court.building(work.watch), seats(work) as (arena, runner, denominator):
-                build(work)
+            with court.building(work.watch), building(work) as built, seats(work) as (arena, runner, denominator):
+                built()
                 with bench(work, arena, runner) as session:
                     verify(work, session, runner)
                     time_both_sides(work, session, runner, denominator)
@@ -127,8 +130,7 @@ def seat(work: Work, artifact: Artifact, arena: Arena, workspace: bool = False) 
     court = work.court
     with work.watch.stage("build"):
         shim = builder.call_shim(court.sandbox, work.task, artifact.language, workspace)
-    with work.watch.stage("start"):
-        runner = Runner(court.sandbox, work.folder, artifact, shim, work.task.name, arena, court.cores.timing)
+    runner = Runner(court.sandbox, work.folder, artifact, shim, work.task.name, arena, court.cores.timing)
     return contextlib.closing(runner)
 
 
@@ -143,25 +145,32 @@ def expected(work: Work) -> Artifact:
     """The submission as a loadable file, which need not be there yet."""
     order, task = work.order, work.task
     if work.protocol.against_itself:
-        with work.watch.stage("build"):
-            return builder.denominator(work.court.sandbox, task.baselines[0])
+        return builder.denominator(work.court.sandbox, task.baselines[0])
     if order.library is not None:
         return Artifact(Path(order.library), order.language)
     return Artifact(builder.built_path(work.folder, task, order.language), order.language)
 
 
-def build(work: Work) -> None:
-    """Compile the submission in the sandbox, where it is delivered as source."""
-    order = work.order
+@contextlib.contextmanager
+def building(work: Work) -> Iterator[Callable[[], None]]:
+    """The build runs while the seats are prepared; what is given waits for it and raises what it raised."""
+    with ThreadPoolExecutor(1) as thread:
+        taken_s = thread.submit(contextvars.copy_context().run, build, work)
+        yield lambda: work.watch.note("build", taken_s.result())
+
+
+def build(work: Work) -> float:
+    """Compile the submission in the sandbox, where it is delivered as source; the seconds that it took."""
+    order, begun = work.order, time.perf_counter()
     if order.library is not None:
         work.provenance["library"] = provenance.library_facts(Path(order.library))
     if work.protocol.against_itself or order.source is None:
         work.provenance["build"] = provenance.build_facts(expected(work))
-        return
+        return time.perf_counter() - begun
     work.provenance["build"] = provenance.planned_build(order.language, work.task.name)
-    with work.watch.stage("build"):
-        built = builder.build_submission(work.court.sandbox, work.folder, work.task, order.language, order.source)
+    built = builder.build_submission(work.court.sandbox, work.folder, work.task, order.language, order.source)
     work.provenance["build"] = provenance.build_facts(built)
+    return time.perf_counter() - begun
 
 
 @contextlib.contextmanager

@@ -107,10 +107,11 @@ def _by_bubblewrap(view: View, folder: Path, uid: int | None) -> list[str]:
     return [*words, "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--", *user]
 
 
-def _passable(path: Path) -> list[str]:
+@lru_cache(maxsize=256)
+def _passable(path: Path) -> tuple[str, ...]:
     """bubblewrap's options for the folders above a path: its own would be closed to other users."""
     above = [folder for folder in reversed(path.parents) if folder not in (Path("/"), Path("/tmp"))]
-    return [word for folder in above for word in ("--perms", "0755", "--dir", str(folder))]
+    return tuple(word for folder in above for word in ("--perms", "0755", "--dir", str(folder)))
 
 
 def _by_enclose(view: View, folder: Path, uid: int | None) -> list[str]:

@@ -29,6 +29,10 @@ class Stopwatch:
             if self._open:
                 self._open[-1] += whole
 
+    def note(self, name: str, seconds: float) -> None:
+        """A thread beside this one has spent so long on a stage since the beginning; what both did counts once."""
+        self._spent[name] = max(self._spent[name], seconds)
+
     def stages_ms(self) -> dict[str, float]:
         """Stage → ms, and `total`."""
         spent = {name: round(seconds * 1e3, 3) for name, seconds in sorted(self._spent.items())}

@@ -16,7 +16,7 @@ def read_env(path: Path) -> tuple[dict[str, str], dict[str, int]]:
         ConfigError: the file cannot be read, a line is no assignment, or a key is given twice.
     """
     try:
-        stream = StringIO(path.readas_text(encoding="utf-8"))
+        stream = StringIO(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError(f"{path}: this env file cannot be read ({error.strerror}); name an env file") from error
     except UnicodeDecodeError as error:
