@@ -18,9 +18,9 @@ from bench.measure.session import Session
 from bench.measure.stopwatch import Stopwatch
 from bench.native.helper import Timing
 from bench.reference import numpy_oracle
-from bench.runner import stance
 from bench.runner.buffers import Arena
 from bench.runner.runner import Runner
+from bench.runner.stance import IDLE_NS
 from bench.task import Role, Task, find_task, select
 from bench.verdict import Rejected
 
@@ -56,8 +56,8 @@ def test_a_thread_may_not_work_between_calls(tmp_path: Path, thread: str, found:
         session.call(runner, session.prepare(case, numpy_oracle), LIMIT_NS)
         runner.resume()
         deadline = time.monotonic() + (30 if found else 0.2)
-        before = stance.others_ns(runner.pid)
-        while stance.others_ns(runner.pid) - before <= stance.IDLE_NS and time.monotonic() < deadline:
+        before = runner.watched.others_ns()
+        while runner.watched.others_ns() - before <= IDLE_NS and time.monotonic() < deadline:
             time.sleep(0.01)
         runner.pause()
         if not found:
@@ -77,7 +77,7 @@ def test_a_runner_waits_to_be_let_in(tmp_path: Path) -> None:
         runner.load()
         assert denominator is not None
         denominator.load()
-        assert stance.stopped(runner.pid) and stance.stopped(denominator.pid)
+        assert runner.watched.stopped() and denominator.watched.stopped()
 
 
 @pytest.mark.parametrize("protocol", ["mw2x5", "mw4x5"])

@@ -21,9 +21,8 @@ from bench.measure.stopwatch import Stopwatch
 from bench.measure.urgency import make_urgent, urgent
 from bench.native import helper
 from bench.native.helper import CALL_DIED, CALL_TIMEOUT, Control, Timing
-from bench.runner import stance
 from bench.runner.buffers import Arena
-from bench.runner.stance import Stance
+from bench.runner.stance import IDLE_NS, Watched
 from bench.sandbox import RUN_OUTPUT_BYTES, Level, Sandbox, run_limits
 from bench.verdict import Rejected
 
@@ -88,19 +87,24 @@ class Runner:
             Rejected: it does not load, lacks the symbol, or ends or hangs meanwhile.
             JudgeFault: the process could not be started at all.
         """
-        self._await(lambda: bool(self._stopped_pid()))
-        self.pid = self._stopped_pid()
-        os.kill(self.pid, signal.SIGCONT)
+        self._await(self._waits)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGCONT)
         self._await(lambda: self._control.state == READY)
         self.pause()
         self.urgent = make_urgent(self.pid)
         self.empty_ns = self._calibrate()
-        self._home = Stance.of(self.pid)
+        self._home = self.watched.stance()
 
-    def _stopped_pid(self) -> int:
-        """Id of the process in the sandbox once it has stopped itself, else 0."""
-        pid = self._sandbox.inner_pid(self._process)
-        return pid if pid and stance.stopped(pid) else 0
+    def _waits(self) -> bool:
+        """Whether the process in the sandbox has stopped itself; from then on it is watched."""
+        if pid := self._sandbox.inner_pid(self._process):
+            watched = Watched(pid)
+            if watched.stopped():
+                self.pid, self.watched = pid, watched
+                return True
+            watched.close()
+        return False
 
     def _await(self, reached: Callable[[], bool]) -> None:
         deadline = time.monotonic() + START_LIMIT_S
@@ -128,7 +132,7 @@ class Runner:
         """Stop the process, every thread of it, before the judge reads or writes a buffer."""
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGSTOP)
-        while not stance.stopped(self.pid):
+        while not self.watched.stopped():
             pass
 
     def resume(self, warm_ns: int = 0) -> None:
@@ -162,10 +166,10 @@ class Runner:
         with urgent() if warm else contextlib.nullcontext():
             self.resume(min(max(self._last_ns, WARM_LEAST_NS), WARM_MOST_NS) if warm else 0)
             self._check_idle()
-            waited_ns = stance.waited_ns(self.pid)
+            waited_ns = self.watched.waited_ns()
             with watch.stage("kernel"):
                 timing = self._checked(self._call(slots, False, limit_ns), stage, limit_ns)
-            waited_ns = stance.waited_ns(self.pid) - waited_ns
+            waited_ns = self.watched.waited_ns() - waited_ns
         self.pause()
         self._check_stance()
         elapsed_ns = max(timing.elapsed_ns - self.empty_ns, 1)
@@ -180,15 +184,15 @@ class Runner:
 
         The values of the coming call lie in the buffers, and its clock does not run yet.
         """
-        busy_ns = stance.others_ns(self.pid) - self._others_ns
-        if busy_ns > stance.IDLE_NS:
+        busy_ns = self.watched.others_ns() - self._others_ns
+        if busy_ns > IDLE_NS:
             message = f"its threads worked for {busy_ns / 1e3:.0f} us between two calls; finish all work in the call"
             raise Rejected(Outcome.TAMPERED, "threads", {"message": message})
 
     def _check_stance(self) -> None:
         """Raises Rejected (`tampered`) when the call left something changed in its process, or has not returned."""
-        self._others_ns = stance.others_ns(self.pid)
-        changed = self._home.departure(Stance.of(self.pid))
+        self._others_ns = self.watched.others_ns()
+        changed = self._home.departure(self.watched.stance())
         if self._control.fp_changed:
             changed = "the floating-point state (rounding, masks or flush-to-zero); restore it before returning"
         if changed:
@@ -265,6 +269,8 @@ class Runner:
     def close(self) -> None:
         """Kill the process and everything it started, and give back the control page."""
         process.kill_tree(self._process)
+        if self.pid:
+            self.watched.close()
         self._log.close()
         del self._control
         with contextlib.suppress(BufferError):

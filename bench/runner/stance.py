@@ -1,12 +1,9 @@
-"""What the kernel tells of a stopped runner: where it stands, how it handles signals, what its other threads have done.
-
-Whatever the submission says of itself is in pages that it can write; this is not.
-"""
+"""What the kernel tells of a runner: whether it is stopped, where it stands, how it handles signals, what its other
+threads have done. Whatever the submission says of itself is in pages that it can write; this is not."""
 
 import contextlib
 import os
 from dataclasses import dataclass
-from typing import Self
 
 # The waiting loop is a few instructions long; its stack frame may be pushed when we look, or not.
 LOOP_BYTES, FRAME_BYTES = 256, 64
@@ -28,10 +25,6 @@ class Stance:
     place: tuple[int, int] | None
     signals: tuple[int, ...]
 
-    @classmethod
-    def of(cls, pid: int) -> Self:
-        return cls(_place(pid), _signals(pid))
-
     def departure(self, now: "Stance") -> str | None:
         """What is other `now` than in this stance of the same runner between its empty calls, in words, or None."""
         if now.signals != self.signals:
@@ -43,59 +36,88 @@ class Stance:
         return None
 
 
-def stopped(pid: int) -> bool:
-    """Whether every thread is stopped or the process is gone. It may be no child of ours: waitid cannot tell."""
-    return all(_state(pid, thread) in "TtZX" for thread in threads(pid))
+class Watched:
+    """One process as /proc shows it. Looked at after every call, so that its files stay open."""
 
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self._files = contextlib.ExitStack()
+        self._stat, self._schedstat, self._status, self._syscall = (
+            self._opened(name) for name in ("stat", f"task/{pid}/schedstat", "status", "syscall")
+        )
 
-def threads(pid: int) -> list[str]:
-    """Ids of a process's threads, empty when it is gone."""
-    with contextlib.suppress(FileNotFoundError):
-        return os.listdir(f"/proc/{pid}/task")  # noqa: PTH208 - see `proc`
-    return []
+    def _opened(self, name: str) -> int:
+        """A descriptor, or -1 where there is no such file: reading it gives nothing."""
+        try:
+            fd = os.open(f"/proc/{self.pid}/{name}", os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return -1
+        self._files.callback(os.close, fd)
+        return fd
 
+    def stopped(self) -> bool:
+        """Whether every thread is stopped or the process is gone. It may be no child of ours: waitid cannot tell."""
+        state, count = self._main()
+        if state not in "TtZX":
+            return False
+        return count <= 1 or all(_state(self.pid, thread) in "TtZX" for thread in self._others())
 
-def others_ns(pid: int) -> int:
-    """CPU time (ns) that all threads but the main one have had so far; those that have ended count no more."""
-    return sum(_schedstat(pid, thread)[0] for thread in threads(pid) if thread != str(pid))
+    def others_ns(self) -> int:
+        """CPU time (ns) that all threads but the main one have had so far; those that have ended count no more."""
+        if self._main()[1] <= 1:
+            return 0
+        return sum(_figures(_read(f"/proc/{self.pid}/task/{thread}/schedstat"))[0] for thread in self._others())
 
+    def waited_ns(self) -> int:
+        """How long (ns) the main thread has stood ready without a core, in all its life, as the kernel counts it."""
+        return _figures(_again(self._schedstat))[1]
 
-def waited_ns(pid: int) -> int:
-    """How long (ns) the main thread has stood ready without a core, in all its life, as the kernel counts it."""
-    return _schedstat(pid, str(pid))[1]
+    def stance(self) -> Stance:
+        # `-1 <stack pointer> <program counter>` is what /proc says of a thread that is stopped outside any call.
+        words = _again(self._syscall).split()
+        place = (int(words[1], 16), int(words[2], 16)) if len(words) == 3 else None
+        lines = _again(self._status).splitlines()
+        masks = [int(line.split()[1], 16) & ~_THREADING_SIGNALS for line in lines if line.startswith(_SIGNAL_MASKS)]
+        return Stance(place, tuple(masks))
 
+    def _main(self) -> tuple[str, int]:
+        """State of the main thread (one letter; Z when it is gone), and how many threads there are."""
+        words = _again(self._stat).rpartition(b")")[2].split()
+        return (words[0].decode(), int(words[17])) if len(words) > 17 else ("Z", 0)
 
-def _schedstat(pid: int, thread: str) -> tuple[int, int]:
-    figures = proc(f"{pid}/task/{thread}/schedstat").split()
-    return (int(figures[0]), int(figures[1])) if len(figures) == 3 else (0, 0)
+    def _others(self) -> list[str]:
+        with contextlib.suppress(FileNotFoundError):
+            return [name for name in os.listdir(f"/proc/{self.pid}/task") if name != str(self.pid)]  # noqa: PTH208
+        return []
 
-
-def _place(pid: int) -> tuple[int, int] | None:
-    """`-1 <stack pointer> <program counter>` is what /proc says of a thread that is stopped outside any call."""
-    words = proc(f"{pid}/syscall").split()
-    return (int(words[1], 16), int(words[2], 16)) if len(words) == 3 else None
-
-
-def _signals(pid: int) -> tuple[int, ...]:
-    lines = proc(f"{pid}/status").splitlines()
-    return tuple(int(line.split()[1], 16) & ~_THREADING_SIGNALS for line in lines if line.startswith(_SIGNAL_MASKS))
+    def close(self) -> None:
+        self._files.close()
 
 
 def _state(pid: int, thread: str) -> str:
-    """One letter: what the kernel says a thread is doing; Z when it is gone."""
-    return (proc(f"{pid}/task/{thread}/stat").rpartition(b")")[2].split() or [b"Z"])[0].decode()
+    return (_read(f"/proc/{pid}/task/{thread}/stat").rpartition(b")")[2].split() or [b"Z"])[0].decode()
 
 
-def proc(name: str) -> bytes:
-    """Content of a file of /proc, empty when its process is gone. Read after every call: pathlib would cost as much
-    as the call itself."""
+def _figures(schedstat: bytes) -> tuple[int, int]:
+    """Time (ns) that a thread has run, and that it has waited for a core."""
+    figures = schedstat.split()
+    return (int(figures[0]), int(figures[1])) if len(figures) == 3 else (0, 0)
+
+
+def _again(fd: int) -> bytes:
+    """Content of an open file of /proc as it is now, empty when its process is gone."""
     try:
-        fd = os.open(f"/proc/{name}", os.O_RDONLY | os.O_CLOEXEC)
+        return os.pread(fd, 4096, 0)
+    except OSError:
+        return b""
+
+
+def _read(path: str) -> bytes:
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return b""
     try:
-        return os.read(fd, 4096)
-    except OSError:
-        return b""
+        return _again(fd)
     finally:
         os.close(fd)
