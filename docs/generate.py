@@ -184,6 +184,10 @@ ENVIRONMENT = {
         "`limits` or `user`: the sandbox goes no further, whatever this machine offers.",
     ),
     "KCOURT_TASKS_DIR": ("`tasks/` of the checkout", "The corpus."),
+    "KCOURT_EXPERIMENTS_DIR": (
+        "`experiments/` of the checkout",
+        "Studies, layers, treatments, and what is rendered from them.",
+    ),
     "KCOURT_CACHE": ("`~/.cache/kernelcourt`", "What is built once: helpers, call shims, denominators, by content."),
     "KCOURT_TMPDIR": ("the system's", "Where each grade gets its private folder."),
     "KCOURT_LEASE_DIR": ("the system's temporary folder", "Locks that keep the judges of a machine off one core."),

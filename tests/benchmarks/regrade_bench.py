@@ -1,4 +1,4 @@
-"""How far a regrade lies from its grade: 30 stored grades of right submissions at M, each made again from the database.
+"""How far a regrade lies from its grade: 30 stored grades of right submissions at XL, as studies grade, each made again.
 
 Goal: raw ratios within 5 % at the 90th percentile.
 """
@@ -20,7 +20,7 @@ from bench.judge.schemas import Language, Outcome, Preset
 from bench.regrade import Regrade, regrade
 from bench.task import select
 
-GRADES, PRESET, PROTOCOL = 30, Preset.M, "mw4x5"
+GRADES, PRESET, PROTOCOL = 30, Preset.XL, "mw4x5"
 GOALS = {50: None, 90: 5.0, 100: None}
 
 
