@@ -20,6 +20,7 @@ EXTRAS = {
     "triton": {"torch", "triton"},
     "inference": {"vllm"},
 }
+DOCTOR = "hint: `kcourt doctor` says what this machine has and lacks\n"
 # Written here, not by Typer: importing that alone would take half of the time that a list of commands may.
 HELP = """Usage: kcourt COMMAND [ARGS]...
 
@@ -37,10 +38,11 @@ Example: kcourt grade axpy my_axpy.c --preset S --allow-sandbox limits
 
 
 class Failure(NamedTuple):
-    """An error as it leaves the process; `code` is the exit code's name in lower case."""
+    """An error as it leaves the process; `code` is the exit code's name in lower case, `hint` is for people alone."""
 
     exit_code: ExitCode
     message: str
+    hint: str = ""
 
     @property
     def code(self) -> str:
@@ -132,19 +134,20 @@ def _attempt(arguments: Sequence[str]) -> int | Failure:
     try:
         return run(arguments)
     except KernelcourtError as error:
-        return Failure(error.exit_code, str(error))
+        blames_machine = EnvironmentFault in (type(error), type(error.__cause__))
+        return Failure(error.exit_code, str(error), DOCTOR if blames_machine else "")
     except ModuleNotFoundError as error:
-        fault = _missing_extra(error)
-        if fault is None:
+        missing = _missing_extra(error)
+        if missing is None:
             raise
-        return Failure(fault.exit_code, str(fault))
+        return Failure(missing.exit_code, str(missing), DOCTOR)
     except KeyboardInterrupt:
         return ExitCode.CANCELLED
 
 
 def _report(failure: Failure, as_json: bool) -> None:
     """The message on standard error and, for `--json`, one object on standard output."""
-    sys.stderr.write(f"error: {failure.message}\n")
+    sys.stderr.write(f"error: {failure.message}\n{failure.hint}")
     if as_json:
         error = {"code": failure.code, "message": failure.message}
         sys.stdout.write(json.dumps({"error": error}) + "\n")

@@ -18,7 +18,7 @@ from bench.verdict import Rejected
 
 CALL_FLOOR_NS = 5_000_000_000
 LATER_FLOOR_NS = 1_000_000_000
-MAX_REPEATS = 4
+MAX_REPEATS = 10
 RACE_CALLS = 5
 
 

@@ -1,14 +1,15 @@
 """How tables look on a terminal and in a pipe: their width, and one line a result, the same for every command."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from bench.results.queries import TableRow
+if TYPE_CHECKING:  # a machine that only launches has no SQLAlchemy
+    from bench.results.queries import TableRow
 
 # A file or a pipe has no width of its own: there no line is cut, however long its names are.
 PIPE_COLUMNS = 10_000
@@ -34,7 +35,7 @@ def plain_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table:
     return shown
 
 
-def results_table(rows: Sequence[TableRow]) -> Table:
+def results_table(rows: Sequence["TableRow"]) -> Table:
     """The grades that count, one row a (kernel, setup, slot)."""
     shown = _table()
     for name in RESULT_WORDS:
@@ -50,7 +51,7 @@ def _table() -> Table:
     return Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
 
 
-def result_cells(row: TableRow) -> tuple[str, ...]:
+def result_cells(row: "TableRow") -> tuple[str, ...]:
     """A result as text; what is unknown is a dash, and how an episode without an answer ended is its outcome."""
     named = (row.assignment.kernel, row.assignment.setup, str(row.assignment.slot))
     spent = (str(row.grades), "-" if row.seconds is None else f"{row.seconds:.1f}")

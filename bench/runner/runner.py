@@ -35,7 +35,8 @@ WAKE_CALLS = 2
 # the first side of a pair, which waits for the oracle, was up to 10 % slower than the second
 # (docs/decisions/0006-order-within-a-pair.md).
 WARM_LEAST_NS, WARM_MOST_NS = 100_000, 2_000_000
-# A call whose thread waited for its core for longer than this was disturbed: its time is not the kernel's.
+# A call whose thread had no core for longer than this – another task had it, or the host took it – was disturbed: its
+# time is not the kernel's.
 DISTURBED_SHARE, DISTURBED_NS = 0.01, 5_000
 LOG_TAIL_BYTES = 4096
 # The runner's own clock agrees with ours when a call's two times, each without its empty call, differ by no more.
@@ -67,7 +68,7 @@ class Runner:
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`; no folder: a submission could remove it
         self.pid = 0
         self.urgent = False
-        self._last_ns = self._others_ns = 0
+        self._last_ns = self._others_ns = self._awake_at = 0
         self.empty_ns = 0
         program, visible = _program(artifact)
         sealed = str(int(sandbox.level > Level.LIMITS))
@@ -139,10 +140,12 @@ class Runner:
         """Wake the process; two empty calls, and more for `warm_ns`, take the wake-up itself out of what follows."""
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGCONT)
-        end, calls = time.perf_counter_ns() + warm_ns, 0
-        while calls < WAKE_CALLS or time.perf_counter_ns() < end:
+        end = time.perf_counter_ns() + warm_ns
+        for _ in range(WAKE_CALLS):
             self._checked(self._call((), True, EMPTY_LIMIT_NS), "wake")
-            calls += 1
+        self._awake_at = time.perf_counter_ns()
+        while time.perf_counter_ns() < end:
+            self._checked(self._call((), True, EMPTY_LIMIT_NS), "wake")
 
     def _calibrate(self) -> int:
         """Median ns of an empty call in this session: what the bracket itself costs on this runner."""
@@ -163,21 +166,24 @@ class Runner:
         Raises:
             Rejected: outcome `timeout`, `crashed` or `resource`, or `tampered`: see `_check_stance`.
         """
+        ran_before, waited_before = self.watched.ran_and_waited_ns()
         with urgent() if warm else contextlib.nullcontext():
             self.resume(min(max(self._last_ns, WARM_LEAST_NS), WARM_MOST_NS) if warm else 0)
             self._check_idle()
-            waited_ns = self.watched.waited_ns()
             with watch.stage("kernel"):
                 timing = self._checked(self._call(slots, False, limit_ns), stage, limit_ns)
-            waited_ns = self.watched.waited_ns() - waited_ns
+            awake_ns = time.perf_counter_ns() - self._awake_at
         self.pause()
         self._check_stance()
         elapsed_ns = max(timing.elapsed_ns - self.empty_ns, 1)
         self._last_ns = elapsed_ns
-        waited = waited_ns > max(elapsed_ns * DISTURBED_SHARE, DISTURBED_NS)
+        ran_ns, waited_ns = self.watched.ran_and_waited_ns()
+        # A main thread that waits for others of its own is off its core as well, and rightly.
+        away_ns = awake_ns - (ran_ns - ran_before) if self.watched.alone() else waited_ns - waited_before
+        taken = away_ns > max(elapsed_ns * DISTURBED_SHARE, DISTURBED_NS)
         offset_ns = elapsed_ns - self._control.own_ns
         strayed = abs(offset_ns) > AGREE_NS + elapsed_ns * AGREE_SHARE
-        return Timing(elapsed_ns, timing.disturbed + int(waited), offset_ns, strayed)
+        return Timing(elapsed_ns, timing.disturbed + int(taken), away_ns, offset_ns, strayed)
 
     def _check_idle(self) -> None:
         """Raises Rejected (`tampered`) when other threads have worked since the process was last stopped.

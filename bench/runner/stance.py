@@ -62,15 +62,22 @@ class Watched:
             return False
         return count <= 1 or all(_state(self.pid, thread) in "TtZX" for thread in self._others())
 
+    def alone(self) -> bool:
+        """Whether the main thread is the only one."""
+        return self._main()[1] <= 1
+
     def others_ns(self) -> int:
         """CPU time (ns) that all threads but the main one have had so far; those that have ended count no more."""
-        if self._main()[1] <= 1:
+        if self.alone():
             return 0
         return sum(_figures(_read(f"/proc/{self.pid}/task/{thread}/schedstat"))[0] for thread in self._others())
 
-    def waited_ns(self) -> int:
-        """How long (ns) the main thread has stood ready without a core, in all its life, as the kernel counts it."""
-        return _figures(_again(self._schedstat))[1]
+    def ran_and_waited_ns(self) -> tuple[int, int]:
+        """How long (ns) the main thread has had a core, and has stood ready without one, in all its life.
+
+        Exact for a stopped one only. What a hypervisor took away counts as neither.
+        """
+        return _figures(_again(self._schedstat))
 
     def stance(self) -> Stance:
         # `-1 <stack pointer> <program counter>` is what /proc says of a thread that is stopped outside any call.
