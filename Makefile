@@ -30,7 +30,7 @@ $(STAMP): pyproject.toml
 	$(PYTHON) -m venv .venv
 	export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PIP_ROOT_USER_ACTION=ignore
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
-	$(BIN)/python -m pip install --quiet --editable '.[judge,cluster]' --group test --group lint
+	$(BIN)/python -m pip install --quiet --editable '.[judge]' --group test --group lint
 	touch $(STAMP)
 
 # Installs the programs of PROGRAMS where this user may (root on Debian); says what is missing otherwise.

@@ -28,6 +28,10 @@ class Budget:
         """Seconds left of the wall clock, never negative."""
         return max(0.0, self.timeout_s - elapsed_s)
 
+    def left(self, usage: Usage, elapsed_s: float) -> "Budget":
+        """What `usage` and `elapsed_s` seconds leave of it."""
+        return Budget(self.remaining_s(elapsed_s), max(0, self.max_tokens - usage.tokens))
+
     def tokens_spent(self, usage: Usage) -> bool:
         return usage.tokens >= self.max_tokens
 

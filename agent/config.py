@@ -7,12 +7,13 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from agent.budget import Budget, budget_of
+from agent.prompts.given import contract_file, read_brief
 from bench.errors import ConfigError
 from bench.judge.schemas import Problem, SetupRecord, read_secret
 from bench.wording import first_fault
 
 # Names inside the folders that a driver is given; `cluster/job/layout.py` knows where those lie.
-EVENTS, RECORD, MATERIAL = "events.jsonl", "tokens.json", "tasks"
+EVENTS, RECORD, MATERIAL, GIVEN = "events.jsonl", "tokens.json", "tasks", "setups"
 
 # A client starts in the agent's folder, so a path must not depend on where the driver started.
 Place = Annotated[Path, AfterValidator(Path.absolute)]
@@ -68,6 +69,10 @@ class AgentConfig(BaseModel):
     def material(self, kernel: str) -> Path:
         """Staged start material of a kernel."""
         return self.shared_dir / MATERIAL / kernel
+
+    def given(self, setup: str) -> Path:
+        """What all agents of a setup are given: prompt, contracts, skills, files."""
+        return self.shared_dir / GIVEN / setup
 
     def home_rank(self, index: int) -> int:
         """Rank that serves the problem of this global index."""
@@ -141,6 +146,9 @@ def _check(config: AgentConfig, problem: Problem, where: str) -> None:
         raise ConfigError(f"{where}: setup '{problem.setup}' is not among {', '.join(config.setups)}")
     if not config.material(problem.kernel).is_dir():
         raise ConfigError(f"{where}: {config.material(problem.kernel)} is not there; stage the kernel's material")
+    read_brief(config.given(problem.setup))
+    if not (path := contract_file(config.given(problem.setup), problem.kernel)).is_file():
+        raise ConfigError(f"{where}: {path} is not there; stage the contract of every kernel of the setup")
 
 
 def check_cpus(config: AgentConfig) -> None:

@@ -15,7 +15,9 @@ from agent.harnesses import Harness, Launch
 from agent.journal import append_json, utc_now, write_private
 from agent.judges import Judges
 from agent.promote import harvest, promote
-from agent.tools.judge_tools import JudgeTools, ToolSettings, tool_names
+from agent.prompts.given import PROMPT, read_brief, read_contract
+from agent.prompts.render import Facts, render
+from agent.tools.judge_tools import JudgeTools, ToolSettings
 from agent.usage import NOTHING, Usage
 from bench.judge.client import JudgeRefused
 from bench.judge.schemas import (
@@ -160,6 +162,7 @@ def _tool_settings(job: Assignment, evidence: Path, folder: Path, attempt: int) 
         kernel=job.problem.kernel,
         language=job.problem.language,
         mode=job.setup.submission_mode,
+        tools=read_brief(job.config.given(job.problem.setup)).tools,
         folder=folder,
         evidence=evidence,
         judge_urls=job.config.judge_urls,
@@ -184,9 +187,24 @@ def _prepare(job: Assignment, tools: ToolSettings, progress: Progress) -> Launch
         prompt_file=tools.evidence / "prompt.txt",
         tools_file=tools.evidence / "tools.json",
     )
-    launch.prompt_file.write_text(job.problem.text, encoding="utf-8")
+    launch.prompt_file.write_text(_prompt(job, tools, progress), encoding="utf-8")
     write_private(launch.tools_file, tools.model_dump_json(indent=2))
     return launch
+
+
+def _prompt(job: Assignment, tools: ToolSettings, progress: Progress) -> str:
+    """What the agent is told; a later attempt is told what the earlier ones have left of the budget."""
+    given = job.config.given(job.problem.setup)
+    facts = Facts(
+        text=job.problem.text,
+        contract=read_contract(given, tools.kernel),
+        start=tuple(sorted(path.name for path in job.config.material(tools.kernel).iterdir())),
+        mode=tools.mode,
+        budget=job.budget.left(progress.used, time.monotonic() - progress.started) if tools.attempt > 1 else job.budget,
+        brief=read_brief(given),
+        given=given,
+    )
+    return render((given / PROMPT).read_text(encoding="utf-8"), facts)
 
 
 def _rules(job: Assignment, tools: ToolSettings, harness: Harness, progress: Progress) -> Rules:
@@ -195,7 +213,7 @@ def _rules(job: Assignment, tools: ToolSettings, harness: Harness, progress: Pro
         budget=job.budget,
         used=progress.used,
         mode=tools.mode,
-        tools=tool_names(tools.mode),
+        tools=frozenset(tools.tools),
         ready_timeout_s=job.config.ready_timeout_s,
         idle_timeout_s=job.config.idle_timeout_s,
         exit_grace_s=job.config.exit_grace_s,

@@ -188,6 +188,12 @@ ENVIRONMENT = {
         "`experiments/` of the checkout",
         "Studies, layers, treatments, and what is rendered from them.",
     ),
+    "KCOURT_SYSTEM": (
+        "by `SLURM_CLUSTER_NAME`, else `local`",
+        "The [system](../studies.md#your-cluster) that jobs go to; `--system` wins.",
+    ),
+    "KCOURT_SYSTEMS_FILE": ("unset", "A site file: systems and facts that win over the package's."),
+    "SLURM_CLUSTER_NAME": ("set by Slurm", "Finds the system where none is named."),
     "KCOURT_CACHE": ("`~/.cache/kernelcourt`", "What is built once: helpers, call shims, denominators, by content."),
     "KCOURT_TMPDIR": ("the system's", "Where each grade gets its private folder."),
     "KCOURT_LEASE_DIR": ("the system's temporary folder", "Locks that keep the judges of a machine off one core."),
@@ -211,7 +217,8 @@ def settings_page() -> str:
     rows = reference_rows()
     how = (
         "A setup's env file holds one `KEY=value` a line. It is parsed, never sourced. An unknown key is an "
-        "error that names the nearest known one. Keys of role `setup` may differ between the setups of a job."
+        "error that names the nearest known one. Keys of the roles `setup` and `treatment` may differ between the "
+        "setups of a job. `kcourt settings explain KEY --setup SETUP` says where a value comes from."
     )
     parts = [f"# Settings of a job\n\n{how}\n"]
     for role in dict.fromkeys(row.role for row in rows):

@@ -14,9 +14,11 @@ from typing import Any
 
 import psutil
 
-from agent.config import AgentConfig
+from agent.config import GIVEN, AgentConfig
 from agent.driver import run_node
 from agent.harnesses import Command, Event, Launch, WireFormat
+from agent.prompts.given import BRIEF, CONTRACTS, PROMPT, contract_file
+from agent.tools.offered import offered
 from agent.usage import Usage
 from bench.judge.schemas import End, EpisodeRecord, SetupRecord
 
@@ -75,12 +77,23 @@ class NodeFiles:
     ) -> None:
         self.setups[setup] = SetupRecord(setup=setup, harness=harness, submission_mode=mode)
         self.options[setup] = options
+        self.give(setup, kernels)
         for kernel in kernels:
             material = self.root / "shared" / "tasks" / kernel
             material.mkdir(exist_ok=True)
             (material / "baseline.c").write_text("/* solved */ start\n")
             line = {"setup": setup, "kernel": kernel, "language": "c", "text": f"Make {kernel} fast."}
             self.problems.append(line | problem)
+
+    def give(self, setup: str, kernels: list[str], template: str = "{{ text }}", **brief: Any) -> None:
+        """Stage what the setup's agents are given: a prompt template, a brief, and contracts of few words."""
+        given = self.root / "shared" / GIVEN / setup
+        (given / CONTRACTS).mkdir(parents=True, exist_ok=True)
+        (given / PROMPT).write_text(template)
+        tools = offered(self.setups[setup].submission_mode, self.setups[setup].language)
+        (given / BRIEF).write_text(json.dumps({"tools": tools} | brief))
+        for kernel in kernels:
+            contract_file(given, kernel).write_text(json.dumps({"kernel": kernel}))
 
     def script(self, setup: str, steps: list[dict[str, Any]], kernels: list[str], **more: Any) -> None:
         """Add a setup whose scripted agent plays `steps`; a step's `source` becomes its candidate file."""

@@ -22,6 +22,7 @@ from agent.harnesses import Event, load_harness
 from agent.harnesses.scripted import Scripted
 from agent.judges import Judges, is_lost
 from agent.tools.judge_tools import JudgeTools, ToolSettings
+from agent.tools.offered import offered
 from agent.tools.syntax_check import CHECKERS, syntax_check
 from agent.usage import NOTHING, Usage
 from bench.build.toolchain import toolchains
@@ -275,6 +276,7 @@ def tool_settings(tmp_path: Path, urls: list[str], **more: Any) -> ToolSettings:
         "kernel": "axpy",
         "language": "c",
         "mode": "single",
+        "tools": offered(SINGLE, Language.C),
         "folder": tmp_path / "folder",
         "evidence": tmp_path / "evidence",
         "judge_urls": urls,

@@ -59,7 +59,7 @@ def test_gold_is_submitted_with_its_evidence(scenes: Scenes) -> None:
     assert (record.tokens_fresh, record.tokens_output, record.tool_calls) == (2000, 200, 2)
     assert record.dollars is None
     attempt = scenes.episode("gold", "axpy") / "attempt-1"
-    assert (attempt / "prompt.txt").read_text() == "Make axpy fast."
+    assert (attempt / "prompt.txt").read_text() == "Make axpy fast.\n"
     assert (attempt / "workspace" / "axpy.c").read_text() == SOLVED
     assert (attempt / "workspace" / "baseline.c").exists()
     assert len((attempt / "answers.jsonl").read_text().splitlines()) == 2

@@ -11,6 +11,7 @@ MERGE_FAILED
 agent-folders.jsonl
 agent-launch
 agent-launch/gold.env
+agent-launch/gold.launch
 agent-launch/plan.json
 agent-launch/problems-gold.jsonl
 agent-launch/problems.jsonl
@@ -30,6 +31,7 @@ judge/upstream-1.log
 report.html
 results.db
 shared
+shared/setups/gold
 shared/tasks/axpy
 summary.json
 """
@@ -51,6 +53,7 @@ def every_path(layout):
     ]
     nodes = [layout.agent_node(0), layout.agent_config(0), layout.agent_log(0), layout.events(0)]
     setups = [layout.env_snapshot("gold"), layout.script("gold"), layout.setup_problems("gold")]
+    setups += [layout.given("gold"), layout.kept_given("gold")]
     return [*named, *ranks, *nodes, *setups, layout.staged("axpy"), layout.end_record("judge-1")]
 
 

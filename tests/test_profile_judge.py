@@ -14,6 +14,7 @@ import pytest
 from judge_rank import GOOD, SECRET, Rank, rank, wait_for, write_config
 
 from agent.tools.judge_tools import JudgeTools, ToolSettings
+from agent.tools.offered import Tool
 from agent.tools.profile import profile
 from bench.config import JudgeConfig
 from bench.judge.admission import admit_profile
@@ -171,6 +172,7 @@ def test_the_agents_tool_gives_the_report(closed: Rank, tmp_path: Path) -> None:
         kernel="axpy",
         language=Language.C,
         mode="multi",
+        tools=(Tool.SUBMIT, Tool.PROFILE),
         folder=tmp_path,
         evidence=tmp_path,
         judge_urls=(f"http://127.0.0.1:{closed.port}",),

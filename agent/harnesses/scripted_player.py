@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.harnesses.scripted import CallStep, ExitStep, SleepStep, read_plan
-from agent.tools.judge_tools import JudgeTools, ToolSettings, tool_names
+from agent.tools.judge_tools import JudgeTools, ToolSettings
 from agent.tools.score import score
 from agent.tools.submit import submit
 from bench.errors import KernelcourtError
@@ -25,7 +25,7 @@ def main(plan_file: str, tools_file: str) -> int:
     """Play the plan's steps for the kernel in `tools_file`; returns the process's exit code."""
     settings = ToolSettings.read(Path(tools_file))
     steps = read_plan(Path(plan_file)).get(settings.kernel)
-    _emit(type="init", tools=sorted(tool_names(settings.mode)), model="scripted")
+    _emit(type="init", tools=settings.tools, model="scripted")
     if steps is None:
         _emit(type="error", message=f"{plan_file}: no steps for kernel '{settings.kernel}'; add them")
         return 1

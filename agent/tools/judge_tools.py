@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from agent.answers import SOURCE_CAP_BYTES, Call, Pending, Refusal, read_calls, read_pending
 from agent.journal import append_json, utc_now, write_private
 from agent.judges import Judges, Route
+from agent.tools.offered import Tool
 from bench.errors import ConfigError, UsageError
 from bench.judge.client import ATTEMPTS, Envelope, JudgeRefused
 from bench.judge.schemas import (
@@ -32,6 +33,7 @@ class ToolSettings(Closed):
     kernel: str
     language: Language
     mode: SubmissionMode
+    tools: tuple[Tool, ...]
     folder: Path
     evidence: Path
     judge_urls: tuple[str, ...]
@@ -62,12 +64,6 @@ class ToolSettings(Closed):
             raise ConfigError(f"{path}: no settings of tools there ({error.strerror})") from error
         except ValidationError as error:
             raise ConfigError(f"{path}: no settings of tools there: {first_fault(error, cls.model_fields)}") from error
-
-
-def tool_names(mode: SubmissionMode) -> frozenset[str]:
-    """The tools that a client must announce before its first token."""
-    tools = {"score", "submit", "syntax_check"}
-    return frozenset(tools - {"score"} if mode is SubmissionMode.BLIND else tools)
 
 
 class JudgeTools:

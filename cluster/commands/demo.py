@@ -1,5 +1,7 @@
 """Run a whole small study on this machine: two judges, three scripted agents, no model."""
 
+import os
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -26,16 +28,21 @@ def demo(
 
     Example: kcourt demo
     """
-    from bench.places import checkout
     from cluster.commands.local_job import run_here
-    from cluster.study.studies import read_study, render_study
+    from cluster.study.places import experiments_root, layers_root
+    from cluster.study.render import Choices, render
+    from cluster.study.snapshots import snapshot
+    from cluster.study.studies import read_study
+    from cluster.study.systems import choose_system
 
     study = read_study("demo")
     if kernels:
         study = study.model_copy(update={"tag": kernels})
-    chosen = {"SANDBOX_ALLOW": allow_sandbox, **({"PRESET": preset} if preset else {})}
-    envs = render_study(study, render_to or checkout() / "experiments", chosen)
-    done = run_here(envs, {}, run_root, as_json)
+    overrides = {"SANDBOX_ALLOW": allow_sandbox, **({"PRESET": preset} if preset else {})}
+    choices = Choices(choose_system(os.environ, "local"), overrides=overrides)
+    now = datetime.now(UTC)
+    rendered = render(study, layers_root(), render_to or experiments_root(), choices)
+    done = run_here([snapshot(setup, now).env for setup in rendered], {}, run_root, as_json)
     if not as_json and done.layout.report.exists():
         _next(done.layout.results, done.layout.report)
     raise typer.Exit(done.summary.ending.exit_code)

@@ -1,20 +1,29 @@
-"""Work on a job after it has ended: collect its results again.
+"""Work on a job before it is submitted and after it has ended: its sbatch options, its results.
 
 Example: kcourt job collect .scratch/runs/local-20260101T120000000Z
 """
 
 import json
+import os
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from cluster.commands.slurm_flags import (
+    Account,
+    Constraint,
+    GpusPerNode,
+    Partition,
+    Qos,
+    Reservation,
+    System,
+    Time,
+    given_flags,
+)
+
 app = typer.Typer(help=__doc__, no_args_is_help=True)
-
-
-@app.callback()
-def _group() -> None:
-    """Keeps a group that has one command a group."""
 
 
 @app.command("collect")
@@ -39,3 +48,48 @@ def collect_run(
         typer.echo(json.dumps({"run": str(layout.root), **summary.document()}))
     else:
         typer.echo("\n".join(account_lines(summary)))
+
+
+@app.command("options")
+def show_options(
+    context: typer.Context,
+    setup: Annotated[str, typer.Argument(metavar="SETUP", help="A rendered setup, or the path of an env file.")],
+    system: System = None,
+    partition: Partition = None,
+    account: Account = None,
+    qos: Qos = None,
+    reservation: Reservation = None,
+    constraint: Constraint = None,
+    gpus_per_node: GpusPerNode = None,
+    time: Time = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
+) -> None:
+    """Print the sbatch options that a setup resolves to, and where each of them comes from.
+
+    A flag wins over the environment, that over the site file (KCOURT_SYSTEMS_FILE), that over what is known of the
+    system.
+
+    Example: kcourt job options gold --system beverin --partition mi300
+    """
+    from cluster.study.job_shape import job_shape, sbatch_options
+    from cluster.study.places import env_of_setup
+    from cluster.study.settings import read_settings
+    from cluster.study.systems import choose_system
+
+    flags = given_flags(context)
+    chosen = choose_system(os.environ, system)
+    settings = read_settings(env_of_setup(setup))
+    shape = job_shape(settings, chosen, flags, os.environ)
+    if as_json:
+        options = [asdict(option) for option in shape]
+        found = {"setup": settings.setup, "system": chosen.name, "options": options, "sbatch": sbatch_options(shape)}
+        typer.echo(json.dumps(found))
+        return
+    from bench.reports.terminal import console_for, plain_table
+
+    console = console_for()
+    console.print(f"setup {settings.setup} on system {chosen.name}", highlight=False)
+    rows = [(option.name, option.value, option.origin) for option in shape]
+    console.print(plain_table(("option", "value", "from"), rows))
+    for note in filter(None, (option.note for option in shape)):
+        console.print(f"note: {note}", highlight=False, soft_wrap=True)

@@ -33,21 +33,31 @@ def run_here(envs: Sequence[Path], overrides: Mapping[str, str], run_root: Path 
     """Run the setups of `envs` as one job on this machine, show it, and print its table or its summary.
 
     Raises:
+        ConfigError, EnvironmentFault: as `live` does.
+    """
+    console = console_for(stderr=as_json)  # standard output is the JSON object's alone
+    done = live(envs, overrides, run_root, console)
+    if as_json:
+        typer.echo(json.dumps({"run": str(done.layout.root), **done.summary.document()}))
+    else:
+        print_done(console, done)
+    return done
+
+
+def live(envs: Sequence[Path], overrides: Mapping[str, str], run_root: Path | None, console: Console) -> Done:
+    """Run the setups of `envs` as one job on this machine and show it while it lives.
+
+    Raises:
         ConfigError: an env file is wrong, or the files do not go together.
         EnvironmentFault: this machine lacks something.
     """
     wave = read_wave(envs, overrides)
     settings = wave.settings
     root = (run_root or anchored(settings.run_root)).resolve()
-    console = console_for(stderr=as_json)  # standard output is the JSON object's alone
     launcher = LocalLauncher(settings.nodes, settings.job_wall_seconds)
     layout = RunLayout(root / local_job_id(datetime.now(UTC)))
     with view_for(console) as view:
         summary = run_job(wave, layout.root, launcher, view)
-    if as_json:
-        typer.echo(json.dumps({"run": str(layout.root), **summary.document()}))
-    else:
-        _print(console, layout, summary)
     return Done(layout, summary)
 
 
@@ -56,13 +66,14 @@ def local_job_id(now: datetime) -> str:
     return f"local-{now:%Y%m%dT%H%M%S}{now.microsecond // 1000:03d}Z"
 
 
-def _print(console: Console, layout: RunLayout, summary: Summary) -> None:
-    if layout.results.exists():
-        with opened([layout.results]) as database:
+def print_done(console: Console, done: Done) -> None:
+    """The table of grades, what is not delivered, and where it all lies."""
+    if done.layout.results.exists():
+        with opened([done.layout.results]) as database:
             console.print(results_table(table(database)))
-    for line in account_lines(summary):
+    for line in account_lines(done.summary):
         console.print(Text(line), soft_wrap=True)
-    console.print(Text(f"run directory: {layout.root}"), soft_wrap=True)
+    console.print(Text(f"run directory: {done.layout.root}"), soft_wrap=True)
 
 
 def account_lines(summary: Summary) -> list[str]:

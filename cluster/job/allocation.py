@@ -106,7 +106,7 @@ def _judge_slots(hosts: Sequence[Host], per_node: int | None, base_port: int) ->
         seat = taken[host.name]
         taken[host.name] += 1
         slots.append(JudgeSlot(rank, host, node, slot, seat, seats[host.name], base_port + 2 * seat))
-    highest = max(slot.judge_port for slot in slots)
+    highest = max((slot.judge_port for slot in slots), default=0)
     if highest > 65535:
         raise ConfigError(f"JUDGE_PORT={base_port} leaves no room: the last judge would need port {highest}; lower it")
     return tuple(slots)
@@ -114,4 +114,4 @@ def _judge_slots(hosts: Sequence[Host], per_node: int | None, base_port: int) ->
 
 def ports_needed(hosts: Sequence[Host], settings: JobSettings) -> int:
     """How many consecutive ports the fullest judge machine needs."""
-    return 2 * max(slot.seats for slot in plan_job(hosts, settings, port=1).judges)
+    return 2 * max((slot.seats for slot in plan_job(hosts, settings, port=1).judges), default=0)

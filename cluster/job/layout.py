@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.config import EVENTS, MATERIAL, RECORD
+from agent.config import EVENTS, GIVEN, MATERIAL, RECORD
 from agent.journal import write_whole
 from bench.errors import EnvironmentFault
 
@@ -89,9 +89,17 @@ class RunLayout:
     def env_snapshot(self, setup: str) -> Path:
         return self.launch / f"{setup}.env"
 
+    def kept_given(self, setup: str) -> Path:
+        """What the setup's agents were given, beside its env file as a snapshot keeps it."""
+        return self.launch / f"{setup}.launch"
+
     def script(self, setup: str) -> Path:
         """The scripted harness's plan of one setup."""
         return self.launch / f"script-{setup}.json"
+
+    def candidates(self, setup: str) -> Path:
+        """Candidates that a script made by rule sends and no kernel holds."""
+        return self.launch / f"candidates-{setup}"
 
     @property
     def shared(self) -> Path:
@@ -101,6 +109,10 @@ class RunLayout:
     def staged(self, kernel: str) -> Path:
         """Start material of one kernel."""
         return self.shared / MATERIAL / kernel
+
+    def given(self, setup: str) -> Path:
+        """What all agents of a setup are given, read-only: prompt, contracts, skills, files."""
+        return self.shared / GIVEN / setup
 
     def end_record(self, step: str) -> Path:
         """How one step ended."""

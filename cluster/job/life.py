@@ -105,6 +105,12 @@ def make_plan(settings: JobSettings, launcher: Launcher) -> Plan:
             f"INFERENCE_NODES={len(plan.inference)}: no engine that serves a model can be started yet; "
             "set INFERENCE_NODES=0 and a HARNESS that needs no model (scripted)"
         )
+    if settings.container_runtime not in (None, "none"):
+        raise ConfigError(
+            f"CONTAINER_RUNTIME={settings.container_runtime}: no container can be started yet; set none: on the host"
+        )
+    if settings.device != "cpu":
+        raise ConfigError(f"DEVICE={settings.device}: judges grade on CPUs alone yet; set DEVICE=cpu")
     return plan
 
 

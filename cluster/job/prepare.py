@@ -1,7 +1,10 @@
 """Makes a run directory ready: secret, launch material, staged start material, config files."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
+from agent.prompts.given import CONTRACTS
 from bench.errors import ConfigError, EnvironmentFault
 from bench.judge.schemas import Problem
 from bench.seeds import new_root, write_root
@@ -10,6 +13,7 @@ from cluster.job.allocation import Plan
 from cluster.job.collect import Launched
 from cluster.job.layout import RunLayout, write_json, write_private
 from cluster.job.roles import agent_config, judge_config
+from cluster.study.briefing import contract_of, given_to
 from cluster.study.env_files import render_env
 from cluster.study.problems import render_problems, same_start, start_material
 from cluster.study.wave import SetupPlan, Wave
@@ -19,13 +23,16 @@ def prepare(layout: RunLayout, wave: Wave, plan: Plan) -> None:
     """Write everything that the job's steps read.
 
     Raises:
-        ConfigError: a run of this id is there already.
+        ConfigError: a run of this id is there already, or a prompt promises what its setup does not keep.
         EnvironmentFault: the run root cannot be written.
     """
+    given = {setup.name: given_to(setup.env, setup.settings, setup.problems) for setup in wave.setups}
     _create(layout)
     write_root(layout.secret, new_root())
     _write_launch(layout, wave, plan)
     _stage(layout, wave.problems)
+    for setup in wave.setups:
+        _give(layout, setup, given[setup.name])
     for slot in plan.judges:
         judge = judge_config(layout, wave, plan, slot)
         write_private(layout.judge_config(slot.rank), judge.model_dump_json(indent=2))
@@ -63,11 +70,22 @@ def _write_setup(layout: RunLayout, setup: SetupPlan) -> None:
         "PROBLEMS_FILE": layout.setup_problems(setup.name).name,
     }
     write_private(layout.setup_problems(setup.name), render_problems(setup.problems))
-    if setup.settings.agent_script:
-        script = layout.script(setup.name)
-        write_private(script, setup.settings.agent_script.read_text(encoding="utf-8"))
-        values["AGENT_SCRIPT"] = script.name
+    if script := _script_text(layout, setup):
+        write_private(layout.script(setup.name), script)
+        values |= {"AGENT_SCRIPT": layout.script(setup.name).name, "AGENT_SCRIPT_RULE": None}
     write_private(layout.env_snapshot(setup.name), render_env(values))
+
+
+def _script_text(layout: RunLayout, setup: SetupPlan) -> str | None:
+    """The scripted plan, if there is one: that of a file, or one made by a rule, with its candidates."""
+    if setup.settings.agent_script:
+        return setup.settings.agent_script.read_text(encoding="utf-8")
+    made = setup.made_script(layout.candidates(setup.name))
+    if made is None:
+        return None
+    for path, text in made.candidates.items():
+        write_private(path, text)
+    return made.text
 
 
 def _stage(layout: RunLayout, problems: Sequence[Problem]) -> None:
@@ -75,7 +93,22 @@ def _stage(layout: RunLayout, problems: Sequence[Problem]) -> None:
     for kernel, problem in same_start(problems).items():
         folder = layout.staged(kernel)
         folder.mkdir(parents=True)
-        for name, content in start_material(find_task(kernel), problem.start).items():
-            path = folder / name
-            path.write_bytes(content)
-            path.chmod(0o444)
+        _write_read_only(folder, start_material(find_task(kernel), problem.start))
+
+
+def _give(layout: RunLayout, setup: SetupPlan, given: dict[str, bytes]) -> None:
+    """Stage it for the agents with the contract of every kernel, and keep it for a rerun."""
+    contracts = {
+        f"{CONTRACTS}/{problem.kernel}.json": json.dumps(contract_of(setup.settings, problem), indent=2).encode()
+        for problem in setup.problems
+    }
+    _write_read_only(layout.kept_given(setup.name), given)
+    _write_read_only(layout.given(setup.name), given | contracts)
+
+
+def _write_read_only(folder: Path, files: Mapping[str, bytes]) -> None:
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        path.chmod(0o444)

@@ -45,6 +45,9 @@ def judge_config(layout: RunLayout, wave: Wave, plan: Plan, slot: JudgeSlot) -> 
         input_mode=settings.judge_input_mode,
         final_protocol=settings.final_protocol,
         preview_protocol=settings.preview_protocol,
+        failed_submit_step_s=settings.judge_failed_submit_step_seconds,
+        queue_limit=settings.judge_queue_limit,
+        max_body_bytes=settings.judge_max_body_bytes,
         allow_sandbox=settings.sandbox_allow,
         timing_cores=cores.timing,
         clock_core=cores.clock,
@@ -70,6 +73,9 @@ def agent_config(layout: RunLayout, wave: Wave, plan: Plan, node: int) -> AgentC
         max_tokens=settings.agent_max_tokens,
         crash_attempts=settings.agent_crash_attempts,
         start_stagger_s=settings.agent_start_stagger_seconds,
+        ready_timeout_s=settings.agent_ready_seconds,
+        idle_timeout_s=settings.agent_idle_seconds,
+        exit_grace_s=settings.agent_exit_grace_seconds,
         cpus=agent_cpus(plan.agents[node], plan),
         failover=settings.agent_failover,
     )
@@ -78,7 +84,7 @@ def agent_config(layout: RunLayout, wave: Wave, plan: Plan, node: int) -> AgentC
 def _launched_options(layout: RunLayout, setup: SetupPlan) -> dict[str, str]:
     """The harness's options with the run's own copy of the plan, which nobody edits while agents read it."""
     options = dict(setup.harness_options)
-    return options | {"plan": str(layout.script(setup.name))} if "plan" in options else options
+    return options | {"plan": str(layout.script(setup.name))} if setup.is_scripted else options
 
 
 def judge_step(layout: RunLayout, slot: JudgeSlot) -> Step:

@@ -177,21 +177,41 @@ def recollected(layout: RunLayout) -> Ending:
         ConfigError: the folder holds no run, or its plan or its summary is damaged.
     """
     launched(layout)
-    if not layout.summary.exists():
+    before = _before(layout)
+    if before is None:
         return Ending(Cause.SERVICE_LOST, "the job died before its summary", ExitCode.SERVICE_LOST, 0.0)
+    return Ending(before.cause, before.reason, EXIT_CODES[before.cause], before.seconds)
+
+
+def read_items(layout: RunLayout) -> tuple[Item, ...] | None:
+    """What a job's summary says of its problems; None before there is one. Raises ConfigError where it is damaged."""
+    before = _before(layout)
+    return before.items if before else None
+
+
+def exit_of(layout: RunLayout) -> ExitCode:
+    """How a job ended, by its summary; a job that left none was lost. Raises ConfigError where it is damaged."""
+    before = _before(layout)
+    return before.exit_code if before else ExitCode.SERVICE_LOST
+
+
+class _Before(BaseModel):
+    """What is read again of a `summary.json`."""
+
+    cause: Cause
+    reason: str
+    seconds: float
+    exit_code: ExitCode
+    items: tuple[Item, ...]
+
+
+def _before(layout: RunLayout) -> _Before | None:
+    if not layout.summary.exists():
+        return None
     try:
-        before = _Before.model_validate_json(layout.summary.read_bytes())
+        return _Before.model_validate_json(layout.summary.read_bytes())
     except (OSError, ValidationError) as error:
         fault = first_fault(error) if isinstance(error, ValidationError) else error.strerror
         raise ConfigError(
             f"{layout.summary}: damaged: {fault}; move it away, the merge makes a new one from the shards"
         ) from error
-    return Ending(before.cause, before.reason, EXIT_CODES[before.cause], before.seconds)
-
-
-class _Before(BaseModel):
-    """What a later collection keeps of an earlier `summary.json`."""
-
-    cause: Cause
-    reason: str
-    seconds: float

@@ -1,134 +1,81 @@
 """Every KEY that a job understands: its type, unit, default, role and meaning; unknown keys are errors."""
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import ConfigDict, ValidationError, model_validator
 from pydantic_core import PydanticUndefined
 
-from bench.config import FinalProtocol, PreviewProtocol
-from bench.errors import ConfigError
-from bench.judge.schemas import InputMode, Language, Preset, SetupRecord, SubmissionMode
-from bench.places import RUN_ROOT
+from bench.errors import ConfigError, UsageError
+from bench.judge.schemas import SetupRecord
 from bench.wording import first_fault
 from cluster.study.env_files import as_text, read_env
+from cluster.study.keys import AgentKeys, InferenceKeys, JobKeys, JudgeKeys, Key, Role, SetupKeys, TreatmentKeys
 
-Role = Literal["setup", "job", "inference", "agent", "judge"]
-Start = Literal["none", "numpy", "c"]
-Count = Annotated[int, Field(ge=0)]
-Positive = Annotated[int, Field(ge=1)]
-
-
-@dataclass(frozen=True)
-class Key:
-    """What a reader needs to know of a KEY; keys of role `setup` may differ between the setups of a wave."""
-
-    role: Role
-    meaning: str
-    unit: str = ""
+# Keys of these roles may differ between the setups of one job.
+OF_A_SETUP: tuple[Role, ...] = ("setup", "treatment")
 
 
-class JobSettings(BaseModel):
-    """One env file, typed and frozen. A field's KEY is its name in capitals."""
+class JobSettings(SetupKeys, TreatmentKeys, JobKeys, InferenceKeys, AgentKeys, JudgeKeys):
+    """One env file, typed and frozen. A field's KEY is its name in capitals; `keys.py` declares them by role."""
 
     model_config = ConfigDict(
         extra="forbid", frozen=True, alias_generator=str.upper, populate_by_name=True, protected_namespaces=()
     )
 
-    setup: Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w.+-]*$"), Key("setup", "Name of the setup, on every row.")]
-    study: Annotated[str, Key("setup", "Study that the setup is a cell of.")] = ""
-    experiment: Annotated[str, Key("setup", "Experiment: what all setups of the study share.")] = ""
-    hardware: Annotated[str, Key("setup", "Hardware that grades are for.")] = ""
-    model: Annotated[str, Key("setup", "Model that drives the agent.")] = ""
-    language: Annotated[Language, Key("setup", "Language that submissions are written in.")] = Language.C
-    treatment: Annotated[str, Key("setup", "What this setup changes in what the agent gets.")] = "none"
-    harness: Annotated[str, Key("setup", "Program that drives the model as an agent.")] = "claude_code"
-    temperature: Annotated[float | None, Key("setup", "Sampling temperature; unset: the model's own.")] = None
-    effort: Annotated[str | None, Key("setup", "Reasoning effort; unset: the model's own.")] = None
-    preset: Annotated[Preset, Key("setup", "Preset that grades are timed at.")] = Preset.XL
-    agent_submission_mode: Annotated[
-        SubmissionMode,
-        Key("setup", "single: the first submit ends the episode; multi: the last one counts; blind."),
-    ] = SubmissionMode.SINGLE
-    problems_file: Annotated[
-        Path | None, Key("setup", "JSONL file of problems; wins over KERNELS; relative to the env file.")
-    ] = None
-    kernels: Annotated[str, Key("setup", "Comma list of kernels, suites or tags, each one problem of slot 0.")] = ""
-    agent_start: Annotated[
-        Start,
-        Key("setup", "Start material of a problem made from KERNELS: none, numpy (the reference), c (both)."),
-    ] = "c"
-    agent_script: Annotated[
-        Path | None, Key("setup", "JSON plan that the scripted harness replays; relative to the env file.")
-    ] = None
-
-    run_root: Annotated[
-        Path,
-        Key("job", "Folder of run directories; relative to the checkout, or to where you call outside of it."),
-    ] = RUN_ROOT
-    cache_dir: Annotated[
-        Path | None,
-        Key("judge", "Built helpers, denominators and oracles, by content; unset: where every command has them."),
-    ] = None
-    container_runtime: Annotated[Literal["none"], Key("job", "How roles are containerised; none: on the host.")] = (
-        "none"
-    )
-    job_wall_seconds: Annotated[Count, Key("job", "Wall clock of a local job; 0: no limit.", "s")] = 0
-    step_stop_grace_seconds: Annotated[
-        Positive, Key("job", "How long a step may take to end after TERM before it is killed.", "s")
-    ] = 120
-    agent_stall_abort_seconds: Annotated[
-        Count,
-        Key("job", "The job is torn down after so long without an episode or grade event; 0: never.", "s"),
-    ] = 3600
-
-    inference_nodes: Annotated[Count, Key("inference", "Nodes that serve the model.")] = 2
-
-    agent_nodes: Annotated[Positive, Key("agent", "Nodes that run agents.")] = 1
-    agents_per_node: Annotated[Positive, Key("agent", "Concurrent workers on an agent node.")] = 4
-    agent_timeout_seconds: Annotated[Positive, Key("agent", "Wall clock of an episode, all attempts.", "s")] = 72000
-    agent_max_tokens: Annotated[Positive, Key("agent", "Token cap of an episode, all attempts.", "tokens")] = (
-        120_000_000
-    )
-    agent_crash_attempts: Annotated[Positive, Key("agent", "Launches of an episode at most.")] = 3
-    agent_start_stagger_seconds: Annotated[
-        float, Field(ge=0), Key("agent", "Pause between the first starts of a node's workers.", "s")
-    ] = 1.0
-    agent_failover: Annotated[bool, Key("agent", "Turn to a surviving judge when the home rank is lost.")] = True
-
-    judge_nodes: Annotated[Positive, Key("judge", "Nodes that grade.")] = 1
-    judges_per_node: Annotated[Positive | None, Key("judge", "Judge slots of a node; unset: one a socket.")] = None
-    judge_port: Annotated[
-        int | None,
-        Field(ge=1, le=65534),
-        Key("judge", "First port of a judge node; unset: 8800, or a free block where nodes are shared."),
-    ] = None
-    judge_input_mode: Annotated[InputMode, Key("judge", "What a submission may be.")] = InputMode.SOURCE
-    judge_ready_seconds: Annotated[Positive, Key("judge", "How long a judge may take to become healthy.", "s")] = 600
-    judge_drain_reserve_seconds: Annotated[
-        Positive, Key("judge", "Part of the allocation kept for merge and extraction; bounds the drain.", "s")
-    ] = 900
-    final_protocol: Annotated[FinalProtocol, Key("judge", "Protocol of /submit.")] = "mw4x5"
-    preview_protocol: Annotated[PreviewProtocol, Key("judge", "Protocol of /score.")] = "mw2x5"
-    sandbox_allow: Annotated[
-        Literal["full", "user", "limits"], Key("judge", "Weakest sandbox level that a judge may serve with.")
-    ] = "user"
-
     @model_validator(mode="after")
     def _complete(self) -> Self:
-        if self.problems_file is None and not self.kernels.strip():
+        if self.problems_file is None and not self.kernels.strip() and not self.serves_only:
             raise ValueError("set PROBLEMS_FILE or KERNELS; with neither the job has nothing to do")
-        if self.harness == "scripted" and self.agent_script is None:
-            raise ValueError("HARNESS=scripted replays a plan; set AGENT_SCRIPT to its JSON file")
+        if self.agent_script_rule and self.harness != "scripted":
+            raise ValueError(f"AGENT_SCRIPT_RULE is for HARNESS=scripted, not {self.harness}; leave one of them out")
+        if self.harness == "scripted" and (self.agent_script is None) == (self.agent_script_rule is None):
+            raise ValueError("HARNESS=scripted replays a plan; set AGENT_SCRIPT to its JSON file or AGENT_SCRIPT_RULE")
         if 0 < self.job_wall_seconds <= self.reserve_s:
             raise ValueError(
                 f"JOB_WALL_SECONDS={self.job_wall_seconds} leaves agents no time: {self.reserve_s} s go "
                 "to STEP_STOP_GRACE_SECONDS and JUDGE_DRAIN_RESERVE_SECONDS; lower them or raise it"
             )
         return self
+
+    @model_validator(mode="after")
+    def _agents_have_judges(self) -> Self:
+        if bool(self.agent_nodes) != bool(self.judge_nodes):
+            raise ValueError(
+                f"AGENT_NODES={self.agent_nodes} and JUDGE_NODES={self.judge_nodes}: agents and judges need each "
+                "other; give both nodes, or neither in a job that only serves a model"
+            )
+        if self.serves_only and not self.inference_nodes:
+            raise ValueError("AGENT_NODES, JUDGE_NODES and INFERENCE_NODES are all 0; such a job does nothing")
+        return self
+
+    @model_validator(mode="after")
+    def _one_source_of_tokens(self) -> Self:
+        if self.inference_source != "service":
+            return self
+        needed = ("inference_service_base_url", "inference_service_model", "inference_service_key_env")
+        if missing := [name.upper() for name in needed if not getattr(self, name)]:
+            raise ValueError(f"INFERENCE_SOURCE=service needs {', '.join(missing)}; set what the provider documents")
+        if self.inference_nodes:
+            raise ValueError(
+                f"INFERENCE_SOURCE=service serves no model here, and INFERENCE_NODES={self.inference_nodes} asks "
+                "for nodes that do; set INFERENCE_NODES=0"
+            )
+        return self
+
+    @property
+    def serves_only(self) -> bool:
+        """Whether the job has an engine alone, for clients elsewhere."""
+        return self.agent_nodes == self.judge_nodes == 0
+
+    @property
+    def trains_on_traffic(self) -> bool:
+        """Whether the provider makes training data of every kernel and transcript."""
+        return self.inference_source == "service" and self.inference_service_tier == "contributor"
 
     @property
     def reserve_s(self) -> int:
@@ -154,7 +101,7 @@ class JobSettings(BaseModel):
     @property
     def job_values(self) -> dict[str, Any]:
         """KEY → value of what all setups of a wave share."""
-        return {key: value for key, value in self.values.items() if _keys()[key.lower()].role != "setup"}
+        return {key: value for key, value in self.values.items() if keys()[key].role not in OF_A_SETUP}
 
 
 @dataclass(frozen=True)
@@ -167,26 +114,30 @@ class SettingRow:
     unit: str
     default: str
     meaning: str
+    secret: bool
 
 
 def reference_rows() -> list[SettingRow]:
-    """Every KEY in the order of its declaration, for the settings reference."""
-    rows = []
+    """Every KEY, the roles in the order of `Role`, for the settings reference."""
     whole = JobSettings.model_json_schema(by_alias=False)
-    for name, key in _keys().items():
-        default = JobSettings.model_fields[name].default
-        text = "required" if default is PydanticUndefined else "" if default is None else as_text(default)
-        rows.append(
-            SettingRow(
-                name.upper(),
-                key.role,
-                _type(whole["properties"][name], whole["$defs"]),
-                key.unit,
-                text,
-                key.meaning,
-            )
+    rows = [
+        SettingRow(
+            key,
+            about.role,
+            "secret" if about.secret else _type(whole["properties"][key.lower()], whole["$defs"]),
+            about.unit,
+            _default(key),
+            about.meaning,
+            about.secret,
         )
-    return rows
+        for key, about in keys().items()
+    ]
+    return sorted(rows, key=lambda row: get_args(Role).index(row.role))
+
+
+def _default(key: str) -> str:
+    default = JobSettings.model_fields[key.lower()].default
+    return "required" if default is PydanticUndefined else "" if default is None else as_text(default)
 
 
 def _type(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
@@ -202,12 +153,25 @@ def _type(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
     return "path" if schema.get("format") == "path" else str(schema["type"])
 
 
-def _keys() -> dict[str, Key]:
-    """Field name → its Key."""
+@cache
+def keys() -> Mapping[str, Key]:
+    """KEY → what is known of it."""
     return {
-        name: next(item for item in field.metadata if isinstance(item, Key))
+        name.upper(): next(item for item in field.metadata if isinstance(item, Key))
         for name, field in JobSettings.model_fields.items()
     }
+
+
+def known_key(key: str) -> Key:
+    """What is known of a KEY.
+
+    Raises:
+        UsageError: there is no such KEY; the nearest is named.
+    """
+    if key in keys():
+        return keys()[key]
+    near = difflib.get_close_matches(key.upper(), keys(), n=1, cutoff=0)[0]
+    raise UsageError(f"unknown key {key}; the nearest known key is {near}")
 
 
 def read_settings(path: Path, overrides: Mapping[str, str] = {}) -> JobSettings:
@@ -217,27 +181,41 @@ def read_settings(path: Path, overrides: Mapping[str, str] = {}) -> JobSettings:
         ConfigError: naming file, line and key of the first fault.
     """
     values, lines = read_env(path)
+    in_file = lines.keys() - overrides.keys()
+    settings = checked({**values, **overrides}, lambda key: f"{path}:{lines[key]}" if key in in_file else str(path))
+    return _absolute(settings, path.parent)
+
+
+def checked(values: Mapping[str, str], where: Callable[[str], str]) -> JobSettings:
+    """The settings that KEYs and their texts make; `where` says where a KEY was set, or, for "", they all.
+
+    Raises:
+        ConfigError: a KEY is unknown, a value is wrong, or values do not go together.
+    """
+    for key in values:
+        try:
+            known_key(key)
+        except UsageError as error:
+            raise ConfigError(f"{where(key)}: {error}") from error
     try:
-        return _absolute(JobSettings.model_validate({**values, **overrides}), path.parent)
+        return JobSettings.model_validate(values)
     except ValidationError as error:
-        key, message = explain(error)
-        where = f"{path}:{lines[key]}" if key in lines and key not in overrides else str(path)
-        raise ConfigError(f"{where}: {message}") from error
+        key, message = _explain(error)
+        raise ConfigError(f"{where(key)}: {message}") from error
 
 
-def explain(error: ValidationError) -> tuple[str, str]:
+def _explain(error: ValidationError) -> tuple[str, str]:
     """First fault of settings: its KEY (or nothing), and what is wrong with the meaning of the key."""
     given = error.errors(include_url=False)[0]
     fault = first_fault(error)
     key = str(given["loc"][0]) if given["loc"] else ""
     if not key:
         return key, fault.message
-    if fault.type == "extra_forbidden":
-        known = [name.upper() for name in JobSettings.model_fields]
-        near = difflib.get_close_matches(key.upper(), known, n=1, cutoff=0)[0]
-        return key, f"unknown key {key}; the nearest known key is {near}"
-    shown = "" if fault.type == "missing" else f", not {given['input']!r}"
-    return key, f"{key}: {fault.message}{shown}. {_keys()[key.lower()].meaning}"
+    about = keys()[key]
+    # A value of the wrong form may be a secret, pasted where its name belongs.
+    hidden = about.secret or fault.type in ("missing", "string_pattern_mismatch")
+    shown = "" if hidden else f", not {given['input']!r}"
+    return key, f"{key}: {fault.message}{shown}. {about.meaning}"
 
 
 def _absolute(settings: JobSettings, folder: Path) -> JobSettings:

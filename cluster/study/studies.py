@@ -1,223 +1,261 @@
-"""Studies: reads `experiments/studies/<study>.yaml` and renders the files of each of its setups."""
+"""Studies: reads `experiments/studies/<study>.yaml` and lists the setups that it asks for, and its control."""
 
 import difflib
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 
 from bench import yaml_lines
-from bench.abi import declaration
 from bench.errors import ConfigError
 from bench.judge.schemas import Language
-from bench.places import checkout
-from bench.task import Task, select
-from bench.wording import first_fault
-from cluster.job.layout import write_private
-from cluster.study.env_files import render_env
-from cluster.study.problems import make_problem, render_problems
-from cluster.study.settings import JobSettings, explain
+from bench.task import FieldFault
+from cluster.study.env_files import as_text
+from cluster.study.identity import CONTROL, USUAL_HARNESS, Identity, temperature_text
+from cluster.study.origins import Layer
+from cluster.study.places import experiments_root
+from cluster.study.scripts import ScriptRule
+from cluster.study.yaml_files import read_yaml
 
 Scalar = str | int | float | bool
-ScriptStep = dict[str, str]
+Value = Scalar | None
 
 
-class ScriptRule(StrEnum):
-    """How the scripted harness's steps follow from a kernel's controls."""
+class Axis(StrEnum):
+    """What may vary between the setups of a study; a setup's KEY of that name holds its value."""
 
-    GOLD = "gold"
-    NOOP = "noop"
-    STUMBLER = "stumbler"
+    MODEL = "model"
+    LANGUAGE = "language"
+    TREATMENT = "treatment"
+    HARNESS = "harness"
+    EFFORT = "effort"
+    TEMPERATURE = "temperature"
+
+    @property
+    def plural(self) -> str:
+        """The field of a study that lists the axis's values."""
+        return f"{self.value}s" if self is not Axis.HARNESS else "harnesses"
+
+    @property
+    def key(self) -> str:
+        return self.value.upper()
+
+
+# KEYs that a study says in words of its own, so that one thing is written in one place.
+OWN_KEYS = {"SETUP": "", "STUDY": "study", "PROBLEMS_FILE": "tag", "KERNELS": "tag"}
+AXIS_KEYS = {axis.key: axis.plural for axis in Axis} | {"EXPERIMENT": "experiment", "HARDWARE": "hardware"}
 
 
 class SetupCell(BaseModel):
-    """One setup of a study. `kernels`: take only the first so many of the tag that the rule fits."""
+    """A setup that is written out. `script`: a scripted agent's rule; `kernels`: only the first so many that fit it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    script: ScriptRule
+    script: ScriptRule | None = None
     kernels: Annotated[int, Field(ge=1)] | None = None
     settings: dict[str, Scalar] = {}
 
 
 class Study(BaseModel):
-    """One question: a tag of kernels crossed with setups, one of which is the declared control."""
+    """One question: kernels crossed with the values of its axes, or with setups written out; one is the control.
+
+    `tag` is a tag or another selector of kernels, `kernels` a list of names in its place. `control` is an axis and
+    the value that the others are compared with, or the name of a setup that is written out. `repeats` are the slots
+    of each kernel, `feeds` says which experiment or figure the study is for. An axis of None is left to the layers.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     study: str
     question: str
-    tag: str
-    control: str
-    settings: dict[str, Scalar]
-    setups: Annotated[dict[str, SetupCell], Field(min_length=1)]
+    feeds: str = ""
+    experiment: str = ""
+    tag: str = ""
+    kernels: tuple[str, ...] = ()
+    control: dict[str, Value] | str
+    models: tuple[str, ...] = ()
+    languages: Annotated[tuple[Language, ...], Field(min_length=1)] = (Language.C,)
+    treatments: Annotated[tuple[str, ...], Field(min_length=1)] = (CONTROL,)
+    harnesses: Annotated[tuple[str | None, ...], Field(min_length=1)] = (None,)
+    efforts: Annotated[tuple[str | None, ...], Field(min_length=1)] = (None,)
+    temperatures: Annotated[tuple[float | None, ...], Field(min_length=1)] = (None,)
+    repeats: Annotated[int, Field(ge=1)] = 1
+    hardware: str = ""
+    settings: dict[str, Scalar] = {}
+    setups: dict[str, SetupCell] = {}
+
+    _path: Path = PrivateAttr(Path("a study"))
+    _document: yaml_lines.Document = PrivateAttr(yaml_lines.Document(None, None))
 
     @model_validator(mode="after")
-    def _control_is_a_setup(self) -> Self:
-        if self.control not in self.setups:
-            raise ValueError(f"control '{self.control}' is none of the setups {', '.join(self.setups)}")
+    def _kernels_are_named_once(self) -> Self:
+        if bool(self.tag) == bool(self.kernels):
+            raise FieldFault("tag", "say which kernels: a tag, or a list of names as 'kernels', and not both")
         return self
+
+    @model_validator(mode="after")
+    def _setups_or_axes(self) -> Self:
+        if bool(self.setups) == bool(self.models):
+            raise FieldFault("models", "list the models to cross with, or write the setups out as 'setups', not both")
+        if self.models and not self.experiment:
+            raise FieldFault("experiment", "name the experiment whose layers the models are run under")
+        named = OWN_KEYS | (AXIS_KEYS if self.models else {})
+        for key in self.settings:
+            if key in named:
+                raise FieldFault(f"settings.{key}", f"is not set here; {_elsewhere(named[key])}")
+        return self
+
+    @model_validator(mode="after")
+    def _values_are_listed_once(self) -> Self:
+        for axis in Axis:
+            values = self.values(axis)
+            if len(set(values)) < len(values):
+                raise FieldFault(axis.plural, "lists a value twice; keep one")
+        return self
+
+    @model_validator(mode="after")
+    def _control_is_there(self) -> Self:
+        if self.setups:
+            if not isinstance(self.control, str) or self.control not in self.setups:
+                raise FieldFault("control", f"'{self.control}' is none of the setups {', '.join(self.setups)}")
+            return self
+        if isinstance(self.control, str) or len(self.control) != 1:
+            raise FieldFault("control", "name one axis that varies and the value of the control, as {treatment: none}")
+        ((name, value),) = self.control.items()
+        if name not in list(Axis):
+            near = difflib.get_close_matches(name, list(Axis), n=1, cutoff=0)[0]
+            raise FieldFault(f"control.{name}", f"is no axis; the nearest is {near}")
+        listed = self.values(Axis(name))
+        if value not in listed:
+            shown = ", ".join(map(str, listed))
+            raise FieldFault(f"control.{name}", f"'{value}' is none of the study's {Axis(name).plural}: {shown}")
+        varied = [axis.value for axis in Axis if len(self.values(axis)) > 1]
+        if varied and name not in varied:
+            raise FieldFault(f"control.{name}", f"does not vary in this study; what varies is {' and '.join(varied)}")
+        return self
+
+    @property
+    def path(self) -> Path:
+        """The file that it was read from."""
+        return self._path
+
+    @property
+    def selector(self) -> str:
+        """Kernels, as `bench.task.select` takes them."""
+        return self.tag or ",".join(self.kernels)
+
+    def values(self, axis: Axis) -> tuple[Value, ...]:
+        """The values of an axis, in the order of the file."""
+        found: tuple[Value, ...] = getattr(self, axis.plural)
+        return found
+
+    def where(self, *keys: str) -> str:
+        """File and line of a field."""
+        return f"{self._path}:{self._document.line(keys)}"
+
+    def layer(self, name: str, settings: Mapping[str, Scalar], *keys: str) -> Layer:
+        """Settings of the study's file, below these keys, as one layer."""
+        values = {key: as_text(value) for key, value in settings.items()}
+        return Layer(name, self._path, values, {key: self._document.line([*keys, key]) for key in values})
+
+
+def _elsewhere(field_name: str) -> str:
+    return f"say it as '{field_name}' of the study" if field_name else "each setup of the study has its own"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One setup that a study asks for. `point`: its value on each axis, none for a setup that is written out."""
+
+    setup: str
+    point: Mapping[Axis, Value]
+    written: SetupCell
+
+    @property
+    def axis_values(self) -> dict[str, str]:
+        """KEY → text of what the axes say."""
+        given = {axis: value for axis, value in self.point.items() if value is not None}
+        return {axis.key: _axis_text(axis, value) for axis, value in given.items()}
+
+
+def _axis_text(axis: Axis, value: Scalar) -> str:
+    return temperature_text(float(value)) if axis is Axis.TEMPERATURE else str(value)
+
+
+def cells(study: Study, hardware: Mapping[str, str | None] = {}) -> list[Cell]:
+    """Every setup of a study, in the order of its file, the last axis fastest.
+
+    `hardware` is model → the hardware segment of a setup's name, where it has one.
+
+    Raises:
+        ConfigError: two setups would have one name.
+    """
+    if study.setups:
+        return [Cell(name, {}, written) for name, written in study.setups.items()]
+    crossed = product(*(study.values(axis) for axis in Axis))
+    found = [_crossed(study, dict(zip(Axis, values, strict=True)), hardware) for values in crossed]
+    names = Counter(cell.setup for cell in found)
+    if twice := [name for name, number in names.items() if number > 1]:
+        raise ConfigError(
+            f"{study.path}: two setups would be called '{twice[0]}'; rename or leave out a value of an axis"
+        )
+    return found
+
+
+def _crossed(study: Study, point: dict[Axis, Value], hardware: Mapping[str, str | None]) -> Cell:
+    effort, temperature = point[Axis.EFFORT], point[Axis.TEMPERATURE]
+    identity = Identity(
+        experiment=study.experiment,
+        hardware=hardware.get(str(point[Axis.MODEL])),
+        model=str(point[Axis.MODEL]),
+        language=str(point[Axis.LANGUAGE]),
+        treatment=str(point[Axis.TREATMENT]),
+        harness=str(point[Axis.HARNESS] or USUAL_HARNESS),
+        effort=None if effort is None else str(effort),
+        temperature=None if temperature is None else float(temperature),
+    )
+    return Cell(identity.name, point, SetupCell())
+
+
+def compares_with(cell: Cell, study: Study, all_cells: Sequence[Cell]) -> str | None:
+    """Name of the control that differs from a setup in the declared axis alone; None for a control itself."""
+    if isinstance(study.control, str):
+        return None if cell.setup == study.control else study.control
+    wanted = {**cell.point, **{Axis(name): value for name, value in study.control.items()}}
+    if wanted == cell.point:
+        return None
+    return next(other.setup for other in all_cells if other.point == wanted)
 
 
 def studies_folder() -> Path:
-    return checkout() / "experiments" / "studies"
+    return experiments_root() / "studies"
+
+
+def known_studies(folder: Path | None = None) -> list[str]:
+    """Names of the studies in a folder, in alphabetical order."""
+    return sorted(path.stem for path in (folder or studies_folder()).glob("*.yaml"))
 
 
 def read_study(name: str, folder: Path | None = None) -> Study:
     """The study of that name.
 
     Raises:
-        ConfigError: there is none (the nearest is named), or its file is wrong (file and key are named).
+        ConfigError: there is none (the nearest is named), or its file is wrong (file, line and key are named).
     """
     folder = folder or studies_folder()
     path = folder / f"{name}.yaml"
     if not path.is_file():
-        known = sorted(found.stem for found in folder.glob("*.yaml"))
+        known = known_studies(folder)
         near = difflib.get_close_matches(name, known, n=1)
         hint = f"did you mean '{near[0]}'?" if near else f"known studies: {', '.join(known) or 'none'}"
         raise ConfigError(f"no study '{name}' in {folder}; {hint}")
-    try:
-        study = Study.model_validate(yaml_lines.parse(path.read_text(encoding="utf-8")).value)
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: is not UTF-8 text (byte {error.start}); save it as UTF-8") from error
-    except yaml_lines.YamlFault as error:
-        raise ConfigError(f"{path}:{error.line}: {error}") from error
-    except ValidationError as error:
-        raise ConfigError(f"{path}: {first_fault(error, Study.model_fields)}") from error
+    study, document = read_yaml(path, Study)
+    study._path, study._document = path, document
     if study.study != name:
-        raise ConfigError(f"{path}: study: '{study.study}' must be the file's name, '{name}'")
+        raise ConfigError(f"{study.where('study')}: study: '{study.study}' must be the file's name, '{name}'")
     return study
-
-
-@dataclass(frozen=True)
-class Rendered:
-    """Where the files of one setup go, under the folder of what an operator generates."""
-
-    folder: Path
-    setup: str
-
-    @property
-    def env(self) -> Path:
-        return self.folder / f".env.{self.setup}"
-
-    @property
-    def problems(self) -> Path:
-        return self.folder / f"problems-{self.setup}.jsonl"
-
-    @property
-    def script(self) -> Path:
-        return self.folder / ".rendered" / f"script-{self.setup}.json"
-
-    @property
-    def candidates(self) -> Path:
-        """Generated candidates: those that do not compile or that crash."""
-        return self.folder / ".rendered" / self.setup
-
-
-def render_study(study: Study, folder: Path, overrides: Mapping[str, Scalar] = {}) -> list[Path]:
-    """Write every setup's files into `folder` and return the env files; `overrides` (KEY → value) win.
-
-    Raises:
-        ConfigError: a key is unknown, or a kernel has no control that a script needs.
-    """
-    return [_render_setup(study, name, Rendered(folder, name), overrides) for name in study.setups]
-
-
-def _render_setup(study: Study, name: str, files: Rendered, overrides: Mapping[str, Scalar]) -> Path:
-    cell = study.setups[name]
-    values: dict[str, object] = {
-        "STUDY": study.study,
-        "SETUP": name,
-        **study.settings,
-        **cell.settings,
-        "PROBLEMS_FILE": files.problems.relative_to(files.folder),
-        "AGENT_SCRIPT": files.script.relative_to(files.folder),
-        **overrides,
-    }
-    try:
-        settings = JobSettings.model_validate({key: str(value) for key, value in values.items()})
-    except ValidationError as error:
-        raise ConfigError(f"study '{study.study}', setup '{name}': {explain(error)[1]}") from error
-    tasks = _kernels(study, cell, settings.language)
-    problems = [make_problem(settings, task) for task in tasks]
-    script = {task.name: _script(cell.script, task, settings.language, files.candidates) for task in tasks}
-    write_private(files.problems, render_problems(problems))
-    write_private(files.script, json.dumps(script, indent=2) + "\n")
-    write_private(files.env, render_env(values))
-    return files.env
-
-
-def _kernels(study: Study, cell: SetupCell, language: Language) -> Sequence[Task]:
-    tasks = [task for task in select(study.tag) if language in task.manifest.languages]
-    if cell.script is ScriptRule.STUMBLER:
-        tasks = [task for task in tasks if _control(task, language, "wrong")]
-    if cell.kernels and len(tasks) < cell.kernels:
-        raise ConfigError(
-            f"study '{study.study}': {len(tasks)} kernels of tag '{study.tag}' fit script '{cell.script}', "
-            f"{cell.kernels} are asked for; lower 'kernels' or add controls"
-        )
-    return tasks[: cell.kernels]
-
-
-def _script(rule: ScriptRule, task: Task, language: Language, candidates: Path) -> list[ScriptStep]:
-    """The steps of one episode: which tool is called with which file, in order."""
-    rules: dict[ScriptRule, Callable[[], list[ScriptStep]]] = {
-        ScriptRule.GOLD: lambda: _gold(task, language),
-        ScriptRule.NOOP: lambda: [_step("submit", _start(task, language))],
-        ScriptRule.STUMBLER: lambda: _stumbler(task, language, candidates),
-    }
-    return rules[rule]()
-
-
-def _gold(task: Task, language: Language) -> list[ScriptStep]:
-    best = _best(task, language)
-    return [_step("score", best), _step("submit", best)]
-
-
-def _stumbler(task: Task, language: Language, candidates: Path) -> list[ScriptStep]:
-    """Wrong, then not compiling, then crashing, then right; only the last is submitted."""
-    if language not in (Language.C, Language.CPP):
-        raise ConfigError(f"the script '{ScriptRule.STUMBLER}' writes files that do not compile; give it LANGUAGE=c")
-    broken = candidates / f"{task.name}-broken{language.suffix}"
-    crashing = candidates / f"{task.name}-crashing{language.suffix}"
-    head = "#include <stdint.h>\n" + declaration(task, language).rstrip().rstrip(";")
-    write_private(broken, f"{head} {{\n    this line is not {language};\n}}\n")
-    write_private(crashing, f"{head} {{\n    *(volatile int *)0 = 1;\n}}\n")
-    wrong = _needed(task, language, "wrong")
-    return [
-        *(_step("score", path) for path in (wrong, broken, crashing)),
-        _step("submit", _best(task, language)),
-    ]
-
-
-def _step(tool: str, path: Path) -> ScriptStep:
-    return {"tool": tool, "file": str(path.resolve())}
-
-
-def _best(task: Task, language: Language) -> Path:
-    return _control(task, language, "fast") or _needed(task, language, "honest")
-
-
-def _needed(task: Task, language: Language, kind: str) -> Path:
-    found = _control(task, language, kind)
-    if found is None:
-        raise ConfigError(
-            f"{task.folder}/controls: no {kind}_*{language.suffix}; a scripted setup in {language} needs one"
-        )
-    return found
-
-
-def _control(task: Task, language: Language, kind: str) -> Path | None:
-    return next((path for path in task.controls(kind) if path.suffix == language.suffix), None)
-
-
-def _start(task: Task, language: Language) -> Path:
-    """The start material that can be sent back unchanged."""
-    for path in task.baselines:
-        if path.suffix == language.suffix:
-            return path
-    raise ConfigError(f"{task.folder}: no baseline in {language}; the script 'noop' submits it unchanged")

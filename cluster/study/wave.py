@@ -4,11 +4,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.harnesses import load_harness
+from agent.harnesses import WireFormat, load_harness
 from bench.errors import ConfigError
 from bench.judge.schemas import Problem, SetupRecord
+from bench.task import find_task
 from cluster.study.problems import problems_of, same_start
+from cluster.study.scripts import Script, make_script
 from cluster.study.settings import JobSettings, read_settings
+
+# What a service speaks, in a harness's word for it.
+WIRE_FORMATS: Mapping[str, WireFormat] = {"anthropic": "messages", "openai": "chat"}
 
 
 @dataclass(frozen=True)
@@ -27,6 +32,22 @@ class SetupPlan:
     def harness_options(self) -> dict[str, str]:
         """What the harness is told beside the episode."""
         return {"plan": str(self.settings.agent_script)} if self.settings.agent_script else {}
+
+    @property
+    def is_scripted(self) -> bool:
+        """Whether the harness replays a plan, which the run then keeps a copy of."""
+        return bool(self.settings.agent_script or self.settings.agent_script_rule)
+
+    def made_script(self, folder: Path) -> Script | None:
+        """The scripted plan that AGENT_SCRIPT_RULE asks for, if it does, its own candidates in `folder`.
+
+        Raises:
+            ConfigError: a kernel lacks a control that the rule needs.
+        """
+        if self.settings.agent_script_rule is None:
+            return None
+        tasks = [find_task(name) for name in dict.fromkeys(problem.kernel for problem in self.problems)]
+        return make_script(self.settings.agent_script_rule, tasks, self.settings.language, folder)
 
 
 @dataclass(frozen=True)
@@ -73,9 +94,19 @@ def read_wave(envs: Sequence[Path], overrides: Mapping[str, str] = {}) -> Wave:
 def _check_harness(plan: SetupPlan) -> None:
     """Ask the harness now whether it takes its options; a driver asks only after the judges have started."""
     try:
-        load_harness(plan.settings.harness, plan.harness_options)
+        if plan.made_script(plan.env.parent) is None:
+            _check_wire(plan.settings, load_harness(plan.settings.harness, plan.harness_options).wire_format)
     except ConfigError as error:
         raise ConfigError(f"{plan.env}: HARNESS={plan.settings.harness}: {error}") from error
+
+
+def _check_wire(settings: JobSettings, spoken: WireFormat) -> None:
+    """A harness and the service that it is to ask must speak the same."""
+    if settings.inference_source == "service" and spoken not in ("none", WIRE_FORMATS[settings.inference_service_api]):
+        raise ConfigError(
+            f"speaks {spoken}, and INFERENCE_SERVICE_API={settings.inference_service_api} is "
+            f"{WIRE_FORMATS[settings.inference_service_api]}; choose a harness that does, or another model"
+        )
 
 
 def _agree(first: SetupPlan, other: SetupPlan) -> None:

@@ -1,4 +1,4 @@
-"""How far a regrade lies from its grade: 30 stored grades of right submissions at XL, as studies grade, each made again.
+"""How far a regrade lies from its grade: 30 stored grades of right submissions at XL, each made again.
 
 Goal: raw ratios within 5 % at the 90th percentile.
 """

@@ -1,0 +1,362 @@
+"""Submitting: snapshots that nothing reaches, command lines for Slurm, a queue that is asked first, and accounts."""
+
+import json
+import shutil
+import stat
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from goldens import check_golden
+from typer.testing import CliRunner
+
+from bench.errors import EnvironmentFault, ExitCode, UsageError
+from bench.judge.schemas import SetupRecord
+from cluster.commands import study_jobs
+from cluster.commands.study import app
+from cluster.job.layout import RunLayout
+from cluster.job.summary import Item, OwedClass, Standing
+from cluster.study.briefing import given_to
+from cluster.study.places import layers_root
+from cluster.study.problems import read_problems
+from cluster.study.queue import QueuedJob, QueueState, parse_queue, sbatch_argv, slurm_environment
+from cluster.study.render import Choices, build, render
+from cluster.study.settings import read_settings
+from cluster.study.snapshots import Snapshot, snapshot
+from cluster.study.status import Part, Planned, Run, account
+from cluster.study.studies import Study, read_study
+from cluster.study.systems import choose_system
+from cluster.study.wave import read_wave
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+STUDY = """\
+study: mine
+question: Do hints help?
+experiment: short
+tag: axpy,sgemm
+models: [sonnet45]
+treatments: [none, ours]
+repeats: 2
+control: {treatment: none}
+"""
+SETUPS = ["short-sonnet45-c", "short-sonnet45-c-ours"]
+SBATCH = """#!/bin/sh
+env | grep -c '^SBATCH_' >> "$FAKE/leaked"
+echo "$*" >> "$FAKE/sbatch"
+if [ -e "$FAKE/refuse" ] && [ "$(wc -l < "$FAKE/sbatch")" -gt 1 ]; then echo "sbatch: error: no such partition" >&2; exit 1; fi
+echo "sbatch: a warning" >&2
+echo "$((100 + $(wc -l < "$FAKE/sbatch")));cluster"
+"""
+SQUEUE = """#!/bin/sh
+echo "$*" >> "$FAKE/squeue"
+if [ -e "$FAKE/down" ]; then echo "slurm_load_jobs error: Unable to contact slurm controller" >&2; exit 1; fi
+if [ -e "$FAKE/queue" ]; then cat "$FAKE/queue"; fi
+"""
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """An operator's own folder of experiments, on a machine whose Slurm is two scripts."""
+    folder, fake = tmp_path / "experiments", tmp_path / "fake"
+    (folder / "studies").mkdir(parents=True)
+    (folder / "studies" / "mine.yaml").write_text(STUDY)
+    shutil.copytree(layers_root() / "treatments" / "hints", folder / "treatments" / "ours")
+    fake.mkdir()
+    for name, text in (("sbatch", SBATCH), ("squeue", SQUEUE)):
+        (fake / name).with_suffix(".sh").write_text(text)
+        program = tmp_path / "bin" / name
+        program.parent.mkdir(exist_ok=True)
+        program.write_text(text)
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
+    monkeypatch.setenv("FAKE", str(fake))
+    monkeypatch.setenv("KCOURT_EXPERIMENTS_DIR", str(folder))
+    monkeypatch.setenv("KCOURT_SCRATCH", str(tmp_path / "scratch"))
+    monkeypatch.setenv("SBATCH_PARTITION", "")
+    for variable in ("KCOURT_SYSTEM", "KCOURT_SYSTEMS_FILE", "SLURM_CLUSTER_NAME"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.chdir(tmp_path)
+    return folder
+
+
+def kcourt_study(*words):
+    return CliRunner().invoke(app, [*map(str, words)])
+
+
+def calls(home, program):
+    path = home.parent / "fake" / program
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def tree(folder):
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+
+
+# Plan
+
+
+def test_plan_prints_one_table_and_writes_env_and_problems_files_alone(home):
+    before = tree(home.parent)
+    done = kcourt_study("plan", "mine", "--system", "beverin", "--time", "5:00:00")
+    assert done.exit_code == 0, done.output
+    rows = [line.split() for line in done.output.splitlines() if line.lstrip().startswith("short-")]
+    numbers = ["2", "x", "2", "0", "+", "1", "+", "1", "05:00:00", "10.0"]
+    assert rows == [[SETUPS[0], *numbers, "(control)"], [SETUPS[1], *numbers, SETUPS[0]]]
+    assert "2 setups, 8 problems, at most 20.0 node-hours" in done.output
+    assert "anthropic (ANTHROPIC_API_KEY) would see up to 8 agents at once, from 2 setups" in done.output
+    new = {f"experiments/{file}" for setup in SETUPS for file in (f".env.{setup}", f"problems-{setup}.jsonl")}
+    assert tree(home.parent) - before == new
+
+
+def test_plan_in_json_has_the_table_and_what_to_know(home):
+    found = json.loads(kcourt_study("plan", "mine", "--system", "beverin", "--json").output)
+    setup = found["setups"][1]
+    assert (setup["kernels"], setup["slots"], setup["nodes"]["total"]) == (2, 2, 2)
+    assert setup["node_hours"] == pytest.approx(2 * setup["wall_s"] / 3600)
+    assert setup["compares_with"] == SETUPS[0]
+    assert found["accounts"] == [{"provider": "anthropic", "key_env": "ANTHROPIC_API_KEY", "agents": 8, "setups": 2}]
+    assert (found["problems"], found["warnings"]) == (8, [])
+
+
+def test_a_training_tier_is_warned_of_and_wants_a_word(home):
+    tier = ("--set", "INFERENCE_SERVICE_TIER=contributor", "--system", "beverin")
+    before = tree(home)
+    refused = kcourt_study("submit", "mine", *tier)
+    assert isinstance(refused.exception, UsageError)
+    assert "--accept-training-tier" in str(refused.exception)
+    assert (calls(home, "sbatch"), tree(home)) == ([], before)
+    assert "warning: anthropic trains on what agents send" in kcourt_study("plan", "mine", *tier).output
+    assert kcourt_study("submit", "mine", *tier, "--accept-training-tier").exit_code == 0
+    assert len(calls(home, "sbatch")) == 2
+
+
+# Snapshots
+
+
+def rendered(home, **changes):
+    study = read_study("mine").model_copy(update=changes)
+    return render(study, layers_root(), home, Choices(choose_system({}, "beverin")))
+
+
+def content(made):
+    files = [made.env, made.problems, *(path for path in made.launch.rglob("*") if path.is_file())]
+    return {path: path.read_bytes() for path in files}
+
+
+def test_a_snapshot_is_read_only_and_whole(home):
+    setup = rendered(home)[1]
+    made = snapshot(setup, NOW)
+    assert made.env.name.startswith("short-sonnet45-c-ours-20260102T030405Z-")
+    assert made.env.parent == home / ".rendered"
+    assert {stat.S_IMODE(path.stat().st_mode) for path in content(made)} == {0o400}
+    assert {made.problems, made.launch / "prompt.md.j2"} <= {*content(made)} or made.launch.is_dir()
+    settings = read_settings(made.env)
+    assert settings.problems_file == made.problems
+    assert tuple(read_problems(made.problems)) == setup.problems
+    assert settings.record == setup.settings.record
+
+
+def test_a_later_render_or_edit_cannot_reach_a_snapshot(home):
+    made = snapshot(rendered(home)[1], NOW)
+    before = content(made)
+    for page in (home / "treatments" / "ours").rglob("*.md"):
+        page.write_text("Something else entirely.\n")
+    changed = snapshot(rendered(home, tag="nbody", settings={"PRESET": "XL"})[1], NOW)
+    assert changed.env != made.env
+    assert content(made) == before
+    given = given_to(made.env, read_settings(made.env), read_problems(made.problems))
+    assert not any(b"Something else" in text for text in given.values())
+
+
+def test_the_same_setup_has_the_same_hash_and_another_one_has_not(home):
+    first, again = (snapshot(setup, NOW) for setup in (rendered(home)[0], rendered(home)[0]))
+    assert first.env == again.env
+    assert snapshot(rendered(home, repeats=3)[0], NOW).env != first.env
+
+
+def test_a_scripted_plan_that_is_a_file_goes_with_its_snapshot(tmp_path):
+    scripted = Study.model_validate(
+        {
+            **{"study": "replay", "question": "?", "tag": "axpy", "control": "replay"},
+            "settings": {"HARNESS": "scripted", "INFERENCE_NODES": 0, "AGENT_SCRIPT": "plan.json"},
+            "setups": {"replay": {}},
+        }
+    )
+    (tmp_path / "plan.json").write_text('{"axpy": []}')
+    setup = build(scripted, layers_root(), tmp_path, Choices(choose_system({}, "local")))[0]
+    made = snapshot(setup, NOW)
+    (tmp_path / "plan.json").unlink()
+    assert read_wave([made.env]).setups[0].settings.agent_script == made.script
+
+
+# Slurm
+
+
+def test_the_command_line_is_golden(home):
+    setup = rendered(home)[1]
+    made = Snapshot(setup.name, Path("/e/.rendered/short-sonnet45-c-ours-20260102T030405Z-01234567.env"))
+    argv = sbatch_argv(setup.shape, made, Path("/k/cluster/services.sbatch"), Path("/k/.scratch/logs"), 1020)
+    check_golden("sbatch-command.txt", "\n".join(argv) + "\n")
+
+
+def test_submit_makes_one_job_a_setup_of_a_snapshot_each(home, monkeypatch):
+    monkeypatch.setenv("SBATCH_TIMELIMIT", "1:00:00")
+    done = kcourt_study("submit", "mine", "--system", "beverin")
+    assert done.exit_code == 0, done.output
+    lines = calls(home, "sbatch")
+    assert len(lines) == 2
+    for line, setup in zip(lines, SETUPS, strict=True):
+        words = line.split()
+        env = Path(words[-1])
+        assert env.parent == home / ".rendered" and env.name.startswith(setup)
+        assert {"--parsable", "--no-requeue", f"--job-name={setup}", "--time=01:00:00"} <= {*words}
+        assert f"--output={home.parent / 'scratch'}/logs/services-%j.out" in words
+    assert (home.parent / "scratch" / "logs").is_dir()
+    assert [line.split(",")[0] for line in done.output.splitlines()] == [
+        f"{SETUPS[0]}: job 101",
+        f"{SETUPS[1]}: job 102",
+    ]
+    assert set(calls(home, "leaked")) == {"0"}
+
+
+def test_a_setup_that_waits_or_runs_is_not_submitted_twice_unless_asked(home):
+    (home.parent / "fake" / "queue").write_text(f"77 RUNNING {SETUPS[0]}\n78 PENDING other\n")
+    done = kcourt_study("submit", "mine", "--system", "beverin", "--json")
+    jobs = json.loads(done.stdout)["jobs"]
+    assert [(job["setup"], job["job"], job["state"]) for job in jobs] == [
+        (SETUPS[0], "77", "running"),
+        (SETUPS[1], "101", "queued"),
+    ]
+    assert jobs[0]["snapshot"] is None
+    assert len(calls(home, "sbatch")) == 1
+    assert "left out, job 77 is running; --again" in kcourt_study("submit", "mine", "--system", "beverin").output
+    kcourt_study("submit", "mine", "--system", "beverin", "--again")
+    assert len(calls(home, "sbatch")) == 4
+
+
+def test_a_refusal_names_the_jobs_that_are_there_already(home):
+    (home.parent / "fake" / "refuse").touch()
+    done = kcourt_study("submit", "mine", "--system", "beverin")
+    assert isinstance(done.exception, EnvironmentFault)
+    said = str(done.exception)
+    assert "no such partition" in said and "submitted before it: 101" in said and SETUPS[1] in said
+
+
+def test_nothing_is_submitted_while_the_queue_cannot_be_read(home):
+    (home.parent / "fake" / "down").touch()
+    done = kcourt_study("submit", "mine", "--system", "beverin")
+    assert isinstance(done.exception, EnvironmentFault)
+    assert "Unable to contact" in str(done.exception)
+    assert calls(home, "sbatch") == []
+
+
+def test_without_slurm_the_missing_program_is_named(home, monkeypatch):
+    monkeypatch.setenv("PATH", str(home))
+    done = kcourt_study("submit", "mine", "--system", "beverin")
+    assert isinstance(done.exception, EnvironmentFault)
+    assert "'squeue' is not here" in str(done.exception)
+
+
+def test_wait_follows_the_jobs_and_says_how_they_ended(home, monkeypatch):
+    monkeypatch.setattr(study_jobs, "LOOK_EVERY_S", 0.01)
+    done = kcourt_study("submit", "mine", "--system", "beverin", "--wait")
+    assert done.exit_code == ExitCode.SERVICE_LOST  # the jobs are gone, and left no summary
+    assert "8 planned = 0 delivered + 0 running + 0 queued + 0 review + 8 owed" in done.output
+
+
+@pytest.mark.parametrize(
+    ("listing", "expected"),
+    [
+        pytest.param("", [], id="empty"),
+        pytest.param("7 PENDING a-c\n", [("7", "a-c", QueueState.QUEUED)], id="waits"),
+        pytest.param("7 COMPLETING a\n8 CONFIGURING b\n", [("7", "a", "running"), ("8", "b", "queued")], id="others"),
+        pytest.param("7 COMPLETED a\n8 NODE_FAIL b\n", [], id="ended"),
+        pytest.param("9_[1-4] PENDING an array\n", [("9_[1-4]", "an array", "queued")], id="array"),
+        pytest.param("squeue: warning: something odd\n", [], id="warning"),
+    ],
+)
+def test_the_queue_is_read_from_squeue(listing, expected):
+    assert [(job.job_id, job.name, job.state) for job in parse_queue(listing)] == expected
+
+
+def test_slurm_is_not_told_of_the_job_that_the_caller_runs_in():
+    environ = {"SLURM_JOB_ID": "1", "SBATCH_ACCOUNT": "a", "SLURM_CONF": "/c", "PATH": "/bin", "SQUEUE_FORMAT": "%i"}
+    assert slurm_environment(environ) == {"SLURM_CONF": "/c", "PATH": "/bin"}
+
+
+# Accounts
+
+RECORD = SetupRecord(setup="a", study="s")
+
+
+def planned(*kernels):
+    problems = [{"setup": "a", "kernel": kernel, "slot": 0, "language": "c"} for kernel in kernels]
+    return Planned(RECORD, [Study.__module__ and _problem(problem) for problem in problems])
+
+
+def _problem(values):
+    from bench.judge.schemas import Problem
+
+    return Problem.model_validate(values)
+
+
+def run(*items, job="1", record=RECORD):
+    return Run(RunLayout(Path("/runs") / job), {"a": record}, items, lives=False)
+
+
+def item(standing, owed=None, kernel="axpy"):
+    return Item("a", kernel, 0, standing, owed=owed, why="why")
+
+
+QUEUED, RUNNING = (QueuedJob("5", "a", state) for state in QueueState)
+OWED = item(Standing.OWED, OwedClass.BUDGET)
+
+
+@pytest.mark.parametrize(
+    ("runs", "queue", "part", "owed"),
+    [
+        pytest.param([], {}, Part.OWED, OwedClass.INFRA, id="never-run"),
+        pytest.param([], {"a": QUEUED}, Part.QUEUED, None, id="queued"),
+        pytest.param([], {"a": RUNNING}, Part.RUNNING, None, id="running"),
+        pytest.param([run(OWED)], {}, Part.OWED, OwedClass.BUDGET, id="owed"),
+        pytest.param([run(OWED)], {"a": QUEUED}, Part.QUEUED, None, id="owed-and-queued-again"),
+        pytest.param([run(item(Standing.DELIVERED))], {"a": RUNNING}, Part.DELIVERED, None, id="delivered-stays"),
+        pytest.param([run(item(Standing.DELIVERED)), run(OWED, job="2")], {}, Part.DELIVERED, None, id="any-run"),
+        pytest.param([run(OWED), run(item(Standing.REVIEW), job="2")], {}, Part.REVIEW, None, id="review"),
+        pytest.param(
+            [run(item(Standing.OWED, OwedClass.INFRA)), run(OWED, job="2")], {}, Part.OWED, "budget", id="latest-blame"
+        ),
+        pytest.param([run(item(Standing.UNMERGED))], {}, Part.OWED, OwedClass.INFRA, id="unmerged"),
+        pytest.param(
+            [run(item(Standing.DELIVERED), record=RECORD.model_copy(update={"preset": "S"}))],
+            {},
+            Part.OWED,
+            OwedClass.INFRA,
+            id="another-identity",
+        ),
+    ],
+)
+def test_what_a_slot_counts_as(runs, queue, part, owed):
+    (slot,) = account("s", [planned("axpy")], runs, queue).slots
+    assert (slot.part, slot.owed) == (part, owed)
+    assert part is Part.DELIVERED or slot.why
+
+
+def test_planned_is_the_sum_of_its_parts():
+    runs = [run(item(Standing.DELIVERED), item(Standing.REVIEW, kernel="gelu"), item(Standing.OWED, "budget", "nbody"))]
+    accounts = account("s", [planned("axpy", "gelu", "nbody", "sgemm")], runs, {})
+    assert accounts.sum_line == "4 planned = 1 delivered + 0 running + 0 queued + 1 review + 2 owed"
+    assert accounts.owed_by_class() == {"budget": 1, "infra": 1}
+
+
+def test_status_accounts_for_a_study_that_nobody_has_run(home):
+    (home.parent / "fake" / "queue").write_text(f"77 RUNNING {SETUPS[0]}\n78 PENDING {SETUPS[1]}\n")
+    found = json.loads(kcourt_study("status", "mine", "--system", "beverin", "--json").output)
+    assert {part: found[part] for part in ("planned", *Part)} == {
+        **{"planned": 8, "delivered": 0, "running": 4, "queued": 4, "review": 0, "owed": 0}
+    }
+    assert found["setups"][SETUPS[0]]["running"] == 4
+    (home.parent / "fake" / "queue").unlink()
+    done = kcourt_study("status", "mine", "--system", "beverin")
+    assert "8 planned = 0 delivered + 0 running + 0 queued + 0 review + 8 owed" in done.output
+    assert f"owed infra: {SETUPS[0]} axpy slot 1: no job has been run for it" in done.output
