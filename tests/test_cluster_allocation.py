@@ -58,6 +58,13 @@ def test_a_wrong_sum_is_spelled_out(count):
     assert "kcourt cluster plan" in str(caught.value)
 
 
+def test_a_job_that_only_serves_has_no_other_role():
+    chosen = settings(agent_nodes=0, judge_nodes=0)
+    plan = plan_job(hosts("i1", "i2"), chosen)
+    assert ([host.name for host in plan.inference], plan.agents, plan.judges) == (["i1", "i2"], (), ())
+    assert ports_needed(hosts("i1", "i2"), chosen) == 0
+
+
 def test_ports_beyond_the_last_are_refused():
     with pytest.raises(ConfigError, match="65537"):
         plan_job(hosts("a", "j"), settings(inference_nodes=0, judges_per_node=2, judge_port=65534))

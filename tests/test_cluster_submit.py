@@ -11,7 +11,7 @@ from goldens import check_golden
 from typer.testing import CliRunner
 
 from bench.errors import EnvironmentFault, ExitCode, UsageError
-from bench.judge.schemas import SetupRecord
+from bench.judge.schemas import Language, Preset, Problem, SetupRecord
 from cluster.commands import study_jobs
 from cluster.commands.study import app
 from cluster.job.layout import RunLayout
@@ -43,7 +43,10 @@ SETUPS = ["short-sonnet45-c", "short-sonnet45-c-ours"]
 SBATCH = """#!/bin/sh
 env | grep -c '^SBATCH_' >> "$FAKE/leaked"
 echo "$*" >> "$FAKE/sbatch"
-if [ -e "$FAKE/refuse" ] && [ "$(wc -l < "$FAKE/sbatch")" -gt 1 ]; then echo "sbatch: error: no such partition" >&2; exit 1; fi
+if [ -e "$FAKE/refuse" ] && [ "$(wc -l < "$FAKE/sbatch")" -gt 1 ]; then
+  echo "sbatch: error: no such partition" >&2
+  exit 1
+fi
 echo "sbatch: a warning" >&2
 echo "$((100 + $(wc -l < "$FAKE/sbatch")));cluster"
 """
@@ -63,7 +66,6 @@ def home(tmp_path, monkeypatch):
     shutil.copytree(layers_root() / "treatments" / "hints", folder / "treatments" / "ours")
     fake.mkdir()
     for name, text in (("sbatch", SBATCH), ("squeue", SQUEUE)):
-        (fake / name).with_suffix(".sh").write_text(text)
         program = tmp_path / "bin" / name
         program.parent.mkdir(exist_ok=True)
         program.write_text(text)
@@ -149,7 +151,7 @@ def test_a_snapshot_is_read_only_and_whole(home):
     assert made.env.name.startswith("short-sonnet45-c-ours-20260102T030405Z-")
     assert made.env.parent == home / ".rendered"
     assert {stat.S_IMODE(path.stat().st_mode) for path in content(made)} == {0o400}
-    assert {made.problems, made.launch / "prompt.md.j2"} <= {*content(made)} or made.launch.is_dir()
+    assert any(path.is_relative_to(made.launch) for path in content(made))
     settings = read_settings(made.env)
     assert settings.problems_file == made.problems
     assert tuple(read_problems(made.problems)) == setup.problems
@@ -290,14 +292,7 @@ RECORD = SetupRecord(setup="a", study="s")
 
 
 def planned(*kernels):
-    problems = [{"setup": "a", "kernel": kernel, "slot": 0, "language": "c"} for kernel in kernels]
-    return Planned(RECORD, [Study.__module__ and _problem(problem) for problem in problems])
-
-
-def _problem(values):
-    from bench.judge.schemas import Problem
-
-    return Problem.model_validate(values)
+    return Planned(RECORD, [Problem(setup="a", kernel=kernel, language=Language.C) for kernel in kernels])
 
 
 def run(*items, job="1", record=RECORD):
@@ -328,7 +323,7 @@ OWED = item(Standing.OWED, OwedClass.BUDGET)
         ),
         pytest.param([run(item(Standing.UNMERGED))], {}, Part.OWED, OwedClass.INFRA, id="unmerged"),
         pytest.param(
-            [run(item(Standing.DELIVERED), record=RECORD.model_copy(update={"preset": "S"}))],
+            [run(item(Standing.DELIVERED), record=RECORD.model_copy(update={"preset": Preset.S}))],
             {},
             Part.OWED,
             OwedClass.INFRA,
@@ -343,7 +338,13 @@ def test_what_a_slot_counts_as(runs, queue, part, owed):
 
 
 def test_planned_is_the_sum_of_its_parts():
-    runs = [run(item(Standing.DELIVERED), item(Standing.REVIEW, kernel="gelu"), item(Standing.OWED, "budget", "nbody"))]
+    runs = [
+        run(
+            item(Standing.DELIVERED),
+            item(Standing.REVIEW, kernel="gelu"),
+            item(Standing.OWED, OwedClass.BUDGET, "nbody"),
+        )
+    ]
     accounts = account("s", [planned("axpy", "gelu", "nbody", "sgemm")], runs, {})
     assert accounts.sum_line == "4 planned = 1 delivered + 0 running + 0 queued + 1 review + 2 owed"
     assert accounts.owed_by_class() == {"budget": 1, "infra": 1}

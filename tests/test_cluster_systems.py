@@ -202,6 +202,8 @@ def test_a_wished_time_is_cut_to_the_longest_with_a_note():
 def test_a_wished_time_is_the_agents_budget_and_the_staging():
     assert shape_on("beverin")["time"].value == wall_text(3600 + STAGING_S)
     assert shape_on("local", AGENT_TIMEOUT_SECONDS=100_000)["time"].value == "30:46:40"
+    many = job_shape(settings_of(AGENTS_PER_NODE=4), choose_system({}, "beverin"), {}, {}, problems=9)
+    assert (many[1].value, many[1].where) == ("06:00:00", "3 x AGENT_TIMEOUT_SECONDS + 3 h of staging")
     assert shape_on("beverin", JOB_WALL_SECONDS=7200)["time"].value == "02:00:00"
 
 

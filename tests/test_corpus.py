@@ -1,11 +1,18 @@
 """The shipped kernels: they load, have the fixed signatures, ordered presets, controls, and tags that exist."""
 
+import contextlib
+
 import pytest
 
 from bench import abi
-from bench.judge.contract import tolerance_in_words
+from bench.inputs import Case
+from bench.judge.contract import described, tolerance_in_words
 from bench.judge.schemas import Language, Preset
+from bench.measure.session import Session
+from bench.measure.stopwatch import Stopwatch
 from bench.mutants import KINDS
+from bench.reference import numpy_oracle
+from bench.runner.buffers import Arena
 from bench.task import Family, Role, Task, load_task, read_tag, select, tasks_root
 
 ROOT = tasks_root()
@@ -125,3 +132,16 @@ def test_a_tolerance_says_what_its_magnitude_is() -> None:
     assert "m is the root of the number of row i's entries e, times the sum of |values[e] * x[col_idx[e]]|" in csr
     assert "4 * u * sqrt(k) * m: " in product
     assert "m is the sum of the magnitudes that were added up" in product
+
+
+def test_integers_are_within_what_the_contract_says(task: Task) -> None:
+    sizes = task.size(Preset.S)
+    with contextlib.closing(Arena(task, [sizes])) as arena:
+        session = Session(task, bytes(range(32)), arena, Stopwatch())
+        views = session.prepare(Case("timed", "i0", "i0.1", sizes), numpy_oracle).views
+        for name, argument in task.arrays.items():
+            if argument.bound is not None:
+                said, bound = described(name, argument), argument.bound(sizes)
+                assert (said["below"] or said["at_most"]) == argument.bound.text
+                assert views[name].min() >= 0
+                assert views[name].max() <= (bound if said["at_most"] else bound - 1)

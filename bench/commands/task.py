@@ -100,7 +100,8 @@ def show(kernel: Annotated[str, typer.Argument(help="Name of a kernel.")], as_js
 def _argument_line(facts: dict[str, Any]) -> str:
     shape = f"[{', '.join(facts['shape'])}]" if facts["shape"] else ""
     below = f", 0 <= value < {facts['below']}" if facts["below"] else ""
-    return f"{facts['name']:10} {facts['role']:7} {facts['dtype']}{shape}{below}"
+    pointers = f", ascending, 0 <= value <= {facts['at_most']}" if facts["at_most"] else ""
+    return f"{facts['name']:10} {facts['role']:7} {facts['dtype']}{shape}{below}{pointers}"
 
 
 @app.command("validate")

@@ -7,7 +7,7 @@ from bench.abi import declaration
 from bench.build.builder import build_command
 from bench.inputs import TIMED_FROM
 from bench.judge.schemas import Language, Preset
-from bench.task import Argument, Task
+from bench.task import Argument, Family, Task
 
 
 def contract(task: Task, language: Language, preset: Preset) -> dict[str, Any]:
@@ -31,13 +31,16 @@ def contract(task: Task, language: Language, preset: Preset) -> dict[str, Any]:
 
 
 def described(name: str, argument: Argument) -> dict[str, Any]:
-    """One argument as a contract shows it."""
+    """One argument as a contract shows it. Row pointers go up to their bound, included; other integers stay below it."""
+    bound = argument.bound.text if argument.bound else None
+    pointers = Family.ROW_POINTERS in argument.values
     return {
         "name": name,
         "role": argument.role,
         "dtype": argument.dtype or "int64",
         "shape": [formula.text for formula in argument.shape],
-        "below": argument.bound.text if argument.bound else None,
+        "below": None if pointers else bound,
+        "at_most": bound if pointers else None,
     }
 
 

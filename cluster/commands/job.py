@@ -73,13 +73,14 @@ def show_options(
     """
     from cluster.study.job_shape import job_shape, sbatch_options
     from cluster.study.places import env_of_setup
+    from cluster.study.problems import problems_of
     from cluster.study.settings import read_settings
     from cluster.study.systems import choose_system
 
-    flags = given_flags(context)
     chosen = choose_system(os.environ, system)
     settings = read_settings(env_of_setup(setup))
-    shape = job_shape(settings, chosen, flags, os.environ)
+    problems = 0 if settings.serves_only else len(problems_of(settings))
+    shape = job_shape(settings, chosen, given_flags(context), os.environ, problems)
     if as_json:
         options = [asdict(option) for option in shape]
         found = {"setup": settings.setup, "system": chosen.name, "options": options, "sbatch": sbatch_options(shape)}

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import ceil
 
 from bench.errors import ConfigError, UsageError
 from cluster.study.settings import JobSettings
@@ -40,11 +41,11 @@ class Option:
 
 
 def job_shape(
-    settings: JobSettings, system: System, flags: Mapping[str, str], environ: Mapping[str, str]
+    settings: JobSettings, system: System, flags: Mapping[str, str], environ: Mapping[str, str], problems: int = 1
 ) -> list[Option]:
     """The options of one setup on one system; each is the strongest of flag, environment, site and system.
 
-    `flags` are option name → text, as `{"partition": "debug"}`.
+    `flags` are option name → text, as `{"partition": "debug"}`; `problems` is how many the setup's agents work on.
 
     Raises:
         ConfigError: a time is asked for that the system does not grant or that is none, or nobody says how many
@@ -59,7 +60,7 @@ def job_shape(
     default = {name: Option(name, None, None, "the cluster's default") for name in ("partition", "account")}
     return [
         Option("nodes", str(settings.nodes), Source.SETUP, split),
-        _time(settings, system, _asked("time", flags, environ)),
+        _time(settings, system, _asked("time", flags, environ), problems),
         *(option for name in chosen if (option := chosen[name] or default.get(name))),
         *(
             Option(name, value, system.place(f"sbatch.{name}").source, str(system.place(f"sbatch.{name}")))
@@ -78,9 +79,17 @@ def _passed(shape: list[Option]) -> list[Option]:
     return [option for option in shape if option.value is not None and (option.name, option.value) != _NO_GPUS]
 
 
-def wished_wall_s(settings: JobSettings) -> int:
-    """Wall clock that a setup wishes for, in seconds: JOB_WALL_SECONDS, else its agents' budget and the staging."""
-    return settings.job_wall_seconds or settings.agent_timeout_seconds + STAGING_S
+def wished_wall(settings: JobSettings, problems: int) -> tuple[int, str]:
+    """Wall clock that a setup wishes for, in seconds, and how it comes about.
+
+    JOB_WALL_SECONDS, else what its agents may use up, each of them one problem after another, and the staging.
+    """
+    if settings.job_wall_seconds:
+        return settings.job_wall_seconds, "JOB_WALL_SECONDS"
+    rounds = max(1, ceil(problems / max(1, settings.agent_nodes * settings.agents_per_node)))
+    times = f"{rounds} x " if rounds > 1 else ""
+    wished = rounds * settings.agent_timeout_seconds + STAGING_S
+    return wished, f"{times}AGENT_TIMEOUT_SECONDS + 3 h of staging"
 
 
 def _asked(name: str, flags: Mapping[str, str], environ: Mapping[str, str]) -> Option | None:
@@ -118,12 +127,11 @@ def _gpus(settings: JobSettings, system: System, flags: Mapping[str, str], envir
     return found
 
 
-def _time(settings: JobSettings, system: System, asked: Option | None) -> Option:
+def _time(settings: JobSettings, system: System, asked: Option | None, problems: int) -> Option:
     """The wall time that is granted: what is asked for is refused beyond the longest, what is wished is cut."""
     longest = system.facts.longest_wall
     if asked is None:
-        wished = wished_wall_s(settings)
-        said = "JOB_WALL_SECONDS" if settings.job_wall_seconds else "AGENT_TIMEOUT_SECONDS + 3 h of staging"
+        wished, said = wished_wall(settings, problems)
         if longest is None or wished <= longest:
             return Option("time", wall_text(wished), Source.SETUP, said)
         place = system.place("longest_wall")

@@ -184,9 +184,12 @@ class _Builder:
             treatment=treatment,
             problems=problems,
             left_out=tuple(task.name for task in self.tasks if settings.language not in task.manifest.languages),
-            shape=tuple(job_shape(settings, self.choices.system, self.choices.flags, self.choices.environ)),
+            shape=tuple(self._shape(settings, len(problems))),
             compares_with=control,
         )
+
+    def _shape(self, settings: JobSettings, problems: int) -> list[Option]:
+        return job_shape(settings, self.choices.system, self.choices.flags, self.choices.environ, problems)
 
     def _treatment_name(self, cell: Cell) -> str:
         written = {**self.study.settings, **cell.written.settings}
