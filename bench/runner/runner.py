@@ -97,6 +97,11 @@ class Runner:
         self.empty_ns = self._calibrate()
         self._home = self.watched.stance()
 
+    @property
+    def placed(self) -> bool:
+        """Whether the kernel tells where the process stands when it is stopped."""
+        return self._home.place is not None
+
     def _waits(self) -> bool:
         """Whether the process in the sandbox has stopped itself; from then on it is watched."""
         if pid := self._sandbox.inner_pid(self._process):
