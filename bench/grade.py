@@ -180,7 +180,7 @@ def bench(work: Work, arena: Arena, runner: Runner) -> Iterator[Session]:
         with work.watch.stage("start"):
             runner.load()
         work.provenance["scheduling"] = "real-time" if runner.urgent else "fair"
-        work.provenance["stance"] = "checked" if runner.placed else "not applied (the kernel does not tell where it stands)"
+        work.provenance["stance"] = "checked" if runner.placed else "not applied (the kernel does not tell)"
         yield Session(work.task, work.seed, arena, work.watch)
 
 

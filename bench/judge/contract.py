@@ -31,7 +31,7 @@ def contract(task: Task, language: Language, preset: Preset) -> dict[str, Any]:
 
 
 def described(name: str, argument: Argument) -> dict[str, Any]:
-    """One argument as a contract shows it. Row pointers go up to their bound, included; other integers stay below it."""
+    """One argument as a contract shows it. Row pointers may reach their bound, other integers stay below it."""
     bound = argument.bound.text if argument.bound else None
     pointers = Family.ROW_POINTERS in argument.values
     return {
