@@ -188,6 +188,7 @@ ENVIRONMENT = {
         "`experiments/` of the checkout",
         "Studies, layers, treatments, and what is rendered from them.",
     ),
+    "KCOURT_SCRATCH": ("`.scratch`", "Where Slurm's own output goes, in `logs/`; pinned when a setup is rendered."),
     "KCOURT_SYSTEM": (
         "by `SLURM_CLUSTER_NAME`, else `local`",
         "The [system](../studies.md#your-cluster) that jobs go to; `--system` wins.",
@@ -210,7 +211,8 @@ def environment_rows() -> list[tuple[str, str, str]]:
     read = re.compile(r"environ(?:\.get\(|\[)\"([A-Z_]+)\"")
     sources = [path for package in ("bench", "agent", "cluster") for path in (ROOT / package).rglob("*.py")]
     names = {name for path in sources for name in read.findall(path.read_text(encoding="utf-8"))}
-    return [(code(name), *explained(ENVIRONMENT, "ENVIRONMENT", name)) for name in sorted(names - {"XDG_CACHE_HOME"})]
+    ours = sorted(names - {"XDG_CACHE_HOME", "XDG_CONFIG_HOME"})
+    return [(code(name), *explained(ENVIRONMENT, "ENVIRONMENT", name)) for name in ours]
 
 
 def settings_page() -> str:

@@ -10,12 +10,14 @@ import pytest
 from goldens import check_golden
 from typer.testing import CliRunner
 
-from bench.errors import EnvironmentFault, ExitCode, UsageError
+from bench.errors import ConfigError, EnvironmentFault, ExitCode, UsageError
 from bench.judge.schemas import Language, Preset, Problem, SetupRecord
 from cluster.commands import study_jobs
+from cluster.commands.local_job import Done
 from cluster.commands.study import app
 from cluster.job.layout import RunLayout
-from cluster.job.summary import Item, OwedClass, Standing
+from cluster.job.summary import Ending, Item, OwedClass, Standing, Summary
+from cluster.job.supervise import Cause
 from cluster.study.briefing import given_to
 from cluster.study.places import layers_root
 from cluster.study.problems import read_problems
@@ -75,6 +77,7 @@ def home(tmp_path, monkeypatch):
     monkeypatch.setenv("KCOURT_EXPERIMENTS_DIR", str(folder))
     monkeypatch.setenv("KCOURT_SCRATCH", str(tmp_path / "scratch"))
     monkeypatch.setenv("SBATCH_PARTITION", "")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "secret-of-a-test")
     for variable in ("KCOURT_SYSTEM", "KCOURT_SYSTEMS_FILE", "SLURM_CLUSTER_NAME"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.chdir(tmp_path)
@@ -130,6 +133,23 @@ def test_a_training_tier_is_warned_of_and_wants_a_word(home):
     assert "warning: anthropic trains on what agents send" in kcourt_study("plan", "mine", *tier).output
     assert kcourt_study("submit", "mine", *tier, "--accept-training-tier").exit_code == 0
     assert len(calls(home, "sbatch")) == 2
+
+
+def test_a_key_that_is_not_exported_is_named_and_one_that_is_gets_into_no_file(home, monkeypatch):
+    assert kcourt_study("submit", "mine", "--system", "beverin").exit_code == 0
+    files = [path for folder in (home, home.parent / "fake") for path in folder.rglob("*") if path.is_file()]
+    assert not any(b"secret-of-a-test" in path.read_bytes() for path in files)
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    refused = kcourt_study("submit", "mine", "--system", "beverin")
+    assert isinstance(refused.exception, ConfigError)
+    assert "ANTHROPIC_API_KEY is not set" in str(refused.exception)
+
+
+@pytest.mark.parametrize("key", ["SETUP", "PROBLEMS_FILE", "MODEL", "EXPERIMENT"])
+def test_what_makes_a_setup_is_not_set_on_a_command_line(home, key):
+    done = kcourt_study("plan", "mine", "--set", f"{key}=x")
+    assert isinstance(done.exception, ConfigError)
+    assert f"--set {key}: " in str(done.exception)
 
 
 # Snapshots
@@ -346,8 +366,8 @@ def test_planned_is_the_sum_of_its_parts():
         )
     ]
     accounts = account("s", [planned("axpy", "gelu", "nbody", "sgemm")], runs, {})
-    assert accounts.sum_line == "4 planned = 1 delivered + 0 running + 0 queued + 1 review + 2 owed"
-    assert accounts.owed_by_class() == {"budget": 1, "infra": 1}
+    assert accounts.total.line == "4 planned = 1 delivered + 0 running + 0 queued + 1 review + 2 owed"
+    assert accounts.total.owed_by_class == {"budget": 1, "infra": 1}
 
 
 def test_status_accounts_for_a_study_that_nobody_has_run(home):
@@ -360,4 +380,28 @@ def test_status_accounts_for_a_study_that_nobody_has_run(home):
     (home.parent / "fake" / "queue").unlink()
     done = kcourt_study("status", "mine", "--system", "beverin")
     assert "8 planned = 0 delivered + 0 running + 0 queued + 0 review + 8 owed" in done.output
-    assert f"owed infra: {SETUPS[0]} axpy slot 1: no job has been run for it" in done.output
+    slots = "axpy slot 0, sgemm slot 0, axpy slot 1, sgemm slot 1"
+    assert f"owed infra: {SETUPS[0]} {slots}: no job has been run for it" in done.output
+
+
+# This machine
+
+
+def test_setups_that_share_a_job_run_in_one_and_the_others_each_in_theirs(home, monkeypatch):
+    launched = []
+
+    def live(envs, overrides, run_root, console):
+        launched.append([env.name.split("-2")[0] for env in envs])
+        ending = Ending(Cause.FINISHED, "", ExitCode.DEGRADED if len(launched) == 2 else ExitCode.OK, 1.0)
+        return Done(RunLayout(home / "run"), Summary("run", ending, (), {}, {}, []))
+
+    monkeypatch.setattr(study_jobs, "live", live)
+    (home / "studies" / "mine.yaml").write_text(
+        "study: mine\nquestion: q\ntag: axpy\ncontrol: a\nsettings: {HARNESS: scripted, INFERENCE_NODES: 0}\n"
+        "setups: {a: {script: gold}, b: {script: gold, settings: {AGENTS_PER_NODE: 2}}, c: {script: noop}}\n"
+    )
+    done = kcourt_study("submit", "mine", "--local", "--json")
+    assert launched == [["a", "c"], ["b"]]
+    assert done.exit_code == ExitCode.DEGRADED
+    assert [job["exit"] for job in json.loads(done.stdout)["jobs"]] == ["ok", "degraded"]
+    assert calls(home, "sbatch") == calls(home, "squeue") == []

@@ -8,10 +8,13 @@ import time
 
 import pytest
 from living import family
+from typer.testing import CliRunner
 
 from bench.results.queries import opened, verdicts
+from cluster.commands.study import app
 from cluster.job.layout import RunLayout
 from cluster.job.progress import count_grades
+from cluster.study.status import Part
 
 pytestmark = pytest.mark.timing
 
@@ -33,6 +36,14 @@ def finish(demo):
     return json.loads(out)
 
 
+def accounts(folder):
+    """What `kcourt study status` says of the demo as it was rendered here."""
+    options = ["--render-to", folder, "--run-root", folder / "runs", "--json"]
+    done = CliRunner().invoke(app, ["status", "demo", *map(str, options)])
+    found = json.loads(done.output)
+    return {part: found[part] for part in ("planned", *Part)}
+
+
 def found_in(layout):
     with opened([layout.results]) as database:
         return {(one.assignment.setup, one.assignment.kernel): one for one in verdicts(database)}
@@ -51,7 +62,9 @@ def acknowledged(layout):
 def test_the_demo_tells_its_three_agents_apart_and_survives_a_dead_judge(tmp_path):
     demo = start_demo(tmp_path)
     layout = RunLayout(killed_after_a_submit(tmp_path / "runs", demo))
+    assert accounts(tmp_path) == {"planned": 9, "delivered": 0, "running": 9, "queued": 0, "review": 0, "owed": 0}
     summary = finish(demo)
+    assert accounts(tmp_path) == {"planned": 9, "delivered": 9, "running": 0, "queued": 0, "review": 0, "owed": 0}
     found = found_in(layout)
     assert (summary["planned"], summary["delivered"], summary["owed"]) == (9, 9, 0)
     assert all(found["gold", kernel].solved and found["gold", kernel].faster for kernel in KERNELS.split(","))

@@ -28,6 +28,7 @@ PAGES = sorted(
         *(ROOT / folder / "README.md" for folder in ("containers", "experiments", "tasks")),
     ]
 )
+STUDIES = ROOT / "docs" / "studies.md"
 TUTORIAL = ROOT / "docs" / "tutorial-first-kernel.md"
 FENCE = re.compile(r"^```(?P<info>[^\n]*)\n(?P<body>.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(?<!!)\[[^\]]+\]\((?P<target>[^)\s]+)\)")
@@ -183,3 +184,18 @@ def test_the_launch_page_runs(tmp_path: Path, environment: dict[str, str]) -> No
     run_script("".join(body for _, body in steps(ROOT / "LAUNCH.md")), tmp_path, environment)
     (summary,) = tmp_path.glob("runs/local-*/summary.json")
     assert json.loads(summary.read_text())["exit_code"] == 0
+
+
+def plain_lines(text: str, folder: Path) -> list[str]:
+    """Lines that are not empty, without what another checkout or the next edit of a layer would change."""
+    named = text.replace(f"{folder}/", "").replace(str(ROOT), "kernelcourt")
+    unnumbered = re.sub(r"(\.yaml|\.env):\d+", r"\1", named)
+    return [" ".join(line.split()) for line in unnumbered.splitlines() if line.strip(" ─")]
+
+
+def test_the_page_on_studies_prints_what_it_shows(tmp_path: Path, environment: dict[str, str]) -> None:
+    ours = {name: value for name, value in environment.items() if not re.match("KCOURT_|SLURM_|SBATCH_", name)}
+    script = "".join(body for _, body in steps(STUDIES))
+    printed = plain_lines(run_script(f"exec 2>&1\n{script}", tmp_path, ours), tmp_path)
+    shown = [match["body"] for match in FENCE.finditer(STUDIES.read_text()) if match["info"] == "text printed"]
+    assert [line for body in shown for line in plain_lines(body, tmp_path) if line not in printed] == []

@@ -140,16 +140,18 @@ def submit(
     Example: kcourt study submit demo --local
     """
     from cluster.commands.study_jobs import run_locally, submit_to_slurm
-    from cluster.commands.study_view import refuse_training_tier
+    from cluster.commands.study_view import refuse_training_tier, refuse_unset_keys
     from cluster.study.places import experiments_root, layers_root
-    from cluster.study.render import build, render
+    from cluster.study.render import build, write
     from cluster.study.studies import read_study
 
     choices = _choices("local" if local else system, hardware, overrides, given_flags(context))
     found, folder = read_study(study), render_to or experiments_root()
+    built = build(found, layers_root(), folder, choices)
+    refuse_unset_keys(built, choices.environ)
     if not accept_training_tier:
-        refuse_training_tier(build(found, layers_root(), folder, choices))
-    rendered = render(found, layers_root(), folder, choices)
+        refuse_training_tier(built)
+    rendered = write(built)
     if choices.system.facts.launcher == "local":
         code = run_locally(found, rendered, run_root, as_json)
     else:

@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,10 +25,11 @@ from cluster.study.queue import QueuedJob, QueueState
 from cluster.study.render import RenderedSetup
 from cluster.study.settings import read_settings
 from cluster.study.snapshots import Snapshot, snapshot
-from cluster.study.status import Accounts, Part, Planned, account, find_runs
+from cluster.study.status import Accounts, Part, Planned, Tally, account, find_runs
 from cluster.study.studies import Study
 
 LOOK_EVERY_S = 10.0
+SHOWN_SLOTS = 4  # of those with one reason; --json has them all
 
 
 def run_locally(study: Study, rendered: Sequence[RenderedSetup], run_root: Path | None, as_json: bool) -> ExitCode:
@@ -163,17 +164,23 @@ def _run_roots(built: Sequence[RenderedSetup], run_root: Path | None) -> list[Pa
 
 
 def print_accounts(accounts: Accounts) -> None:
-    """One row a setup, the sum, and one line for each slot that is owed or under review."""
-    rows = [
-        (name, *accounts.counts(name).values(), _by_class(accounts.owed_by_class(name))) for name in accounts.setups
-    ]
-    print_rows(("setup", *accounts.counts(), "owed as"), rows)
-    print_lines([accounts.sum_line])
+    """One row a setup, the sum, and why slots are owed or under review."""
+    rows = [(setup, own.planned, *own.parts.values(), _by_class(own)) for setup, own in accounts.setups.items()]
+    print_rows(("setup", "planned", *Part, "owed as"), rows)
+    print_lines([accounts.total.line, *_reasons(accounts)])
+
+
+def _by_class(own: Tally) -> str | None:
+    return ", ".join(f"{number} {blame}" for blame, number in own.owed_by_class.items()) or None
+
+
+def _reasons(accounts: Accounts) -> Iterator[str]:
+    """One line for the slots of a setup that are owed, or under review, for one reason."""
+    groups: dict[tuple[str, str, str | None], list[str]] = {}
     for slot in accounts.slots:
         if slot.part in (Part.OWED, Part.REVIEW):
-            blame = f" {slot.owed}" if slot.owed else ""
-            print_lines([f"{slot.part}{blame}: {slot.setup} {slot.kernel} slot {slot.slot}: {slot.why}"])
-
-
-def _by_class(owed: Mapping[str, int]) -> str | None:
-    return ", ".join(f"{number} {blame}" for blame, number in owed.items()) or None
+            what = f"{slot.part} {slot.owed}" if slot.owed else slot.part.value
+            groups.setdefault((what, slot.setup, slot.why), []).append(f"{slot.kernel} slot {slot.slot}")
+    for (what, setup, why), slots in groups.items():
+        more = f" and {len(slots) - SHOWN_SLOTS} more" if len(slots) > SHOWN_SLOTS else ""
+        yield f"{what}: {setup} {', '.join(slots[:SHOWN_SLOTS])}{more}: {why}"

@@ -174,6 +174,17 @@ def refuse_training_tier(rendered: Sequence[RenderedSetup]) -> None:
         )
 
 
+def refuse_unset_keys(rendered: Sequence[RenderedSetup], environ: Mapping[str, str]) -> None:
+    """Raises ConfigError when a hosted model's key is not in the environment that jobs are submitted from."""
+    for setup in rendered:
+        name = setup.settings.inference_service_key_env
+        if setup.settings.inference_source == "service" and name and not environ.get(name):
+            raise ConfigError(
+                f"setup '{setup.name}': INFERENCE_SERVICE_KEY_ENV={name}, and {name} is not set; "
+                "export the key in the shell that submits (it is written nowhere)"
+            )
+
+
 def notes(rendered: Sequence[RenderedSetup]) -> Iterator[str]:
     """What the table does not say, each once."""
     left_out = Counter((setup.settings.language.value, setup.left_out) for setup in rendered if setup.left_out)

@@ -54,7 +54,7 @@ def guessed_system(environ: Mapping[str, str]) -> str:
 
 def default_site(environ: Mapping[str, str]) -> Path:
     """Where a site file goes that nobody names a place for."""
-    configuration = environ.get("XDG_CONFIG_HOME") or Path(environ.get("HOME", "")) / ".config"
+    configuration = environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
     return Path(configuration) / "kernelcourt" / "systems.yaml"
 
 

@@ -121,11 +121,15 @@ def render(study: Study, root: Path, folder: Path, choices: Choices) -> list[Ren
         ConfigError: as `build` does, before anything is written.
         EnvironmentFault: `folder` cannot be written.
     """
-    rendered = build(study, root, folder, choices)
-    for setup in rendered:
+    return write(build(study, root, folder, choices))
+
+
+def write(built: list[RenderedSetup]) -> list[RenderedSetup]:
+    """Write the env file and the problems file of each setup; raises EnvironmentFault when that cannot be done."""
+    for setup in built:
         _write(setup.problems_file, setup.problems_text)
         _write(setup.env, setup.env_text)
-    return rendered
+    return built
 
 
 def _write(path: Path, text: str) -> None:
@@ -154,6 +158,9 @@ class _Builder:
 
     def __init__(self, study: Study, root: Path, folder: Path, choices: Choices) -> None:
         self.study, self.root, self.folder, self.choices = study, root, folder, choices
+        for key in choices.overrides:
+            if advice := study.said_elsewhere(key):
+                raise ConfigError(f"--set {key}: is not set on a command line; {advice}")
         self.hardware = chosen_hardware(wanted, root) if (wanted := _wanted_hardware(study, choices)) else None
         self.layers: Callable[[str], list[Layer]] = cache(self._shared_layers)
         self.treatment: Callable[[str], Treatment] = cache(read_treatment)

@@ -48,37 +48,53 @@ class Accounts:
     slots: tuple[Slot, ...]
 
     @property
-    def setups(self) -> list[str]:
-        return list(dict.fromkeys(slot.setup for slot in self.slots))
-
-    def count(self, part: Part, setup: str | None = None) -> int:
-        return sum(slot.part is part and setup in (None, slot.setup) for slot in self.slots)
-
-    def counts(self, setup: str | None = None) -> dict[str, int]:
-        """planned, then each part of it."""
-        parts = {part.value: self.count(part, setup) for part in Part}
-        return {"planned": sum(parts.values()), **parts}
-
-    def owed_by_class(self, setup: str | None = None) -> dict[str, int]:
-        owed = (slot.owed for slot in self.slots if slot.owed and setup in (None, slot.setup))
-        return {blame.value: number for blame, number in Counter(owed).items()}
+    def total(self) -> "Tally":
+        return tally(self.slots)
 
     @property
-    def sum_line(self) -> str:
-        """`27 planned = 25 delivered + 0 running + 0 queued + 1 review + 1 owed`."""
-        counts = self.counts()
-        parts = " + ".join(f"{counts[part]} {part}" for part in Part)
-        return f"{counts['planned']} planned = {parts}"
+    def setups(self) -> "dict[str, Tally]":
+        """Setup → its own sums."""
+        slots: dict[str, list[Slot]] = {}
+        for slot in self.slots:
+            slots.setdefault(slot.setup, []).append(slot)
+        return {setup: tally(own) for setup, own in slots.items()}
 
     def document(self) -> dict[str, Any]:
         """The accounts as JSON-able values."""
         return {
             "study": self.study,
-            **self.counts(),
-            "owed_by_class": self.owed_by_class(),
-            "setups": {name: {**self.counts(name), "owed_by_class": self.owed_by_class(name)} for name in self.setups},
+            **self.total.document(),
+            "setups": {setup: own.document() for setup, own in self.setups.items()},
             "slots": [asdict(slot) for slot in self.slots],
         }
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How many slots each part has, and how many are owed in each class."""
+
+    parts: Mapping[Part, int]
+    owed_by_class: Mapping[OwedClass, int]
+
+    @property
+    def planned(self) -> int:
+        return sum(self.parts.values())
+
+    @property
+    def line(self) -> str:
+        """`27 planned = 25 delivered + 0 running + 0 queued + 1 review + 1 owed`."""
+        return f"{self.planned} planned = " + " + ".join(f"{number} {part}" for part, number in self.parts.items())
+
+    def document(self) -> dict[str, Any]:
+        """planned, each part of it, and the owed ones by class."""
+        parts = {part.value: number for part, number in self.parts.items()}
+        return {"planned": self.planned, **parts, "owed_by_class": dict(self.owed_by_class)}
+
+
+def tally(slots: Sequence[Slot]) -> Tally:
+    """The sums of some slots."""
+    parts = Counter(slot.part for slot in slots)
+    return Tally({part: parts[part] for part in Part}, Counter(slot.owed for slot in slots if slot.owed))
 
 
 @dataclass(frozen=True)

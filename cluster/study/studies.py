@@ -104,10 +104,9 @@ class Study(BaseModel):
             raise FieldFault("models", "list the models to cross with, or write the setups out as 'setups', not both")
         if self.models and not self.experiment:
             raise FieldFault("experiment", "name the experiment whose layers the models are run under")
-        named = OWN_KEYS | (AXIS_KEYS if self.models else {})
         for key in self.settings:
-            if key in named:
-                raise FieldFault(f"settings.{key}", f"is not set here; {_elsewhere(named[key])}")
+            if advice := self.said_elsewhere(key):
+                raise FieldFault(f"settings.{key}", f"is not set here; {advice}")
         return self
 
     @model_validator(mode="after")
@@ -154,6 +153,13 @@ class Study(BaseModel):
         found: tuple[Value, ...] = getattr(self, axis.plural)
         return found
 
+    def said_elsewhere(self, key: str) -> str:
+        """Where a study says what this KEY holds, in words of its own; nothing for a KEY that settings may give."""
+        named = OWN_KEYS | (AXIS_KEYS if self.models else {})
+        if key not in named:
+            return ""
+        return f"say it as '{named[key]}' of the study" if named[key] else "each setup of the study has its own"
+
     def where(self, *keys: str) -> str:
         """File and line of a field."""
         return f"{self._path}:{self._document.line(keys)}"
@@ -162,10 +168,6 @@ class Study(BaseModel):
         """Settings of the study's file, below these keys, as one layer."""
         values = {key: as_text(value) for key, value in settings.items()}
         return Layer(name, self._path, values, {key: self._document.line([*keys, key]) for key in values})
-
-
-def _elsewhere(field_name: str) -> str:
-    return f"say it as '{field_name}' of the study" if field_name else "each setup of the study has its own"
 
 
 @dataclass(frozen=True)
