@@ -3,6 +3,7 @@
 import json
 import shutil
 import stat
+import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,7 +16,8 @@ from bench.judge.schemas import Language, Preset, Problem, SetupRecord
 from cluster.commands import study_jobs
 from cluster.commands.local_job import Done
 from cluster.commands.study import app
-from cluster.job.layout import RunLayout
+from cluster.job.collect import Launched
+from cluster.job.layout import RunLayout, write_json
 from cluster.job.summary import Ending, Item, OwedClass, Standing, Summary
 from cluster.job.supervise import Cause
 from cluster.study.briefing import given_to
@@ -111,6 +113,29 @@ def test_plan_prints_one_table_and_writes_env_and_problems_files_alone(home):
     assert "anthropic (ANTHROPIC_API_KEY) would see up to 8 agents at once, from 2 setups" in done.output
     new = {f"experiments/{file}" for setup in SETUPS for file in (f".env.{setup}", f"problems-{setup}.jsonl")}
     assert tree(home.parent) - before == new
+
+
+def test_the_shell_entry_plans_and_submits_only_when_told(home):
+    entry = layers_root().parent / "cluster" / "submit.sh"
+    words = [entry, "mine", "--system", "beverin"]
+    planned = subprocess.run(words, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    assert "2 setups, 8 problems" in planned.stdout, planned.stderr
+    assert calls(home, "sbatch") == []
+    submitted = subprocess.run([*words, "--submit"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    assert f"{SETUPS[1]}: job 102" in submitted.stdout, submitted.stderr
+
+
+def test_a_folder_of_ones_own_hides_no_study_that_ships(home):
+    assert {"mine", "demo"} <= {row["study"] for row in json.loads(kcourt_study("list", "--json").output)["studies"]}
+    shown = json.loads(kcourt_study("show", "mine", "--json").output)
+    assert (shown["setups"], shown["kernels"], shown["control"]) == (SETUPS, ["axpy", "sgemm"], "treatment: none")
+    assert "control      treatment: none" in kcourt_study("show", "mine").output
+
+
+def test_a_study_that_cannot_be_read_hides_no_other(home):
+    (home / "studies" / "torn.yaml").write_text("study: [")
+    listed = kcourt_study("list").output
+    assert "cannot be read" in listed and "Do hints help?" in listed
 
 
 def test_plan_in_json_has_the_table_and_what_to_know(home):
@@ -368,6 +393,20 @@ def test_planned_is_the_sum_of_its_parts():
     accounts = account("s", [planned("axpy", "gelu", "nbody", "sgemm")], runs, {})
     assert accounts.total.line == "4 planned = 1 delivered + 0 running + 0 queued + 1 review + 2 owed"
     assert accounts.total.owed_by_class == {"budget": 1, "infra": 1}
+
+
+def test_a_run_that_died_before_its_summary_is_owed_and_says_what_to_do(home):
+    setup = rendered(home)[0]
+    layout = RunLayout(home.parent / "runs" / "local-20260101T000000000Z")
+    launched = Launched(job_id=layout.job_id, ranks=1, setups={setup.name: setup.settings.record})
+    write_json(layout.plan, launched.model_dump(mode="json"))
+    layout.problems.write_text(setup.problems_text)
+    words = ("status", "mine", "--system", "beverin", "--run-root", home.parent / "runs")
+    assert f"`kcourt job collect {layout.root}` does so" in kcourt_study(*words).output
+    write_json(layout.summary, {"cause": "finished"})
+    damaged = kcourt_study(*words)
+    assert isinstance(damaged.exception, ConfigError)
+    assert "summary.json: damaged" in str(damaged.exception)
 
 
 def test_status_accounts_for_a_study_that_nobody_has_run(home):

@@ -14,8 +14,11 @@ from typer.testing import CliRunner
 
 from bench.errors import ConfigError, UsageError
 from cluster.commands.job import app
-from cluster.study.job_shape import STAGING_S, VARIABLES, Option, job_shape, sbatch_options
+from cluster.study.job_shape import STAGING_S, VARIABLES, Option, gpus_asked, job_shape, sbatch_options
+from cluster.study.places import layers_root
+from cluster.study.render import Choices, build
 from cluster.study.settings import JobSettings
+from cluster.study.studies import read_study
 from cluster.study.systems import Source, choose_system, read_systems
 from cluster.study.wall_time import parse_wall, wall_text
 
@@ -181,6 +184,19 @@ def test_a_setups_own_number_of_gpus_wins_over_the_systems():
     shape = shape_on("beverin", GPUS_PER_NODE=2)
     assert (shape["gpus-per-node"].value, shape["gpus-per-node"].origin) == ("2", "setup GPUS_PER_NODE")
     assert shape_on("beverin", {"gpus-per-node": "1"}, GPUS_PER_NODE=2)["gpus-per-node"].value == "1"
+
+
+@pytest.mark.parametrize(("text", "expected"), [("2", 2), ("mi300:3", 3)])
+def test_what_is_asked_for_is_what_the_setup_is_told(tmp_path, text, expected):
+    choices = Choices(choose_system({}, "beverin"), {}, {"gpus-per-node": text})
+    (setup, *_) = build(read_study("first_look"), layers_root(), tmp_path, choices)
+    assert setup.settings.gpus_per_node == expected
+    assert f"--gpus-per-node={text}" in sbatch_options(list(setup.shape))
+
+
+def test_gpus_are_a_number():
+    with pytest.raises(ConfigError, match=r"^SBATCH_GPUS_PER_NODE=all: say how many"):
+        gpus_asked({}, {"SBATCH_GPUS_PER_NODE": "all"})
 
 
 def test_slurm_has_to_know_the_gpus_of_a_node(tmp_path):

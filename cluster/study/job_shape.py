@@ -93,11 +93,26 @@ def wished_wall(settings: JobSettings, problems: int) -> tuple[int, str]:
 
 
 def _asked(name: str, flags: Mapping[str, str], environ: Mapping[str, str]) -> Option | None:
-    """What the operator says here and now."""
+    """What the operator says here and now: by a flag, else by a variable of sbatch."""
     if name in flags:
         return Option(name, flags[name], Source.FLAG, f"--{name}")
     variable = VARIABLES[name]
     return Option(name, environ[variable], Source.ENVIRONMENT, variable) if environ.get(variable) else None
+
+
+def gpus_asked(flags: Mapping[str, str], environ: Mapping[str, str]) -> int | None:
+    """GPUs of a node that the operator asks for; Slurm takes a type before the number, as in `mi300:4`.
+
+    Raises:
+        ConfigError: it is no number.
+    """
+    asked = _asked("gpus-per-node", flags, environ)
+    if asked is None:
+        return None
+    number = str(asked.value).rpartition(":")[2]
+    if not number.isdecimal():
+        raise ConfigError(f"{asked.where}={asked.value}: say how many GPUs of a node, as 4 or mi300:4")
+    return int(number)
 
 
 def _strongest(name: str, system: System, flags: Mapping[str, str], environ: Mapping[str, str]) -> Option | None:

@@ -15,7 +15,7 @@ from cluster.study.briefing import check_treatment
 from cluster.study.env_files import render_env
 from cluster.study.hardware import chosen_hardware, hardware_layer, shown_hardware
 from cluster.study.identity import CONTROL
-from cluster.study.job_shape import Option, job_shape
+from cluster.study.job_shape import Option, gpus_asked, job_shape
 from cluster.study.keys import Role
 from cluster.study.origins import Layer, Origins, stacked, values_of
 from cluster.study.problems import make_problem, render_problems
@@ -263,6 +263,9 @@ def _machine_layer(choices: Choices) -> Layer:
     given = {key: (str(value), fact) for key, (value, fact) in pinned.items() if value is not None}
     values = {key: value for key, (value, _) in given.items()}
     places = {key: choices.system.place(fact) for key, (_, fact) in given.items()}
+    if (asked := gpus_asked(choices.flags, choices.environ)) is not None:
+        values["GPUS_PER_NODE"] = str(asked)
+        places.pop("GPUS_PER_NODE", None)
     if scratch := choices.environ.get("KCOURT_SCRATCH"):
         values["KCOURT_SCRATCH"] = scratch
     path = next((place.path for place in places.values()), Path(choices.system.name))

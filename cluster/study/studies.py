@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 from bench import yaml_lines
 from bench.errors import ConfigError
 from bench.judge.schemas import Language
+from bench.places import checkout
 from bench.task import FieldFault
 from cluster.study.env_files import as_text
 from cluster.study.identity import CONTROL, USUAL_HARNESS, Identity, temperature_text
@@ -234,13 +235,15 @@ def compares_with(cell: Cell, study: Study, all_cells: Sequence[Cell]) -> str | 
     return next(other.setup for other in all_cells if other.point == wanted)
 
 
-def studies_folder() -> Path:
-    return experiments_root() / "studies"
+def studies_folders() -> list[Path]:
+    """Where studies lie: the operator's own folder first, then the shipped ones."""
+    return list(dict.fromkeys(root / "studies" for root in (experiments_root(), checkout() / "experiments")))
 
 
 def known_studies(folder: Path | None = None) -> list[str]:
-    """Names of the studies in a folder, in alphabetical order."""
-    return sorted(path.stem for path in (folder or studies_folder()).glob("*.yaml"))
+    """Names of the studies that can be read, in alphabetical order."""
+    folders = [folder] if folder else studies_folders()
+    return sorted({path.stem for place in folders for path in place.glob("*.yaml")})
 
 
 def read_study(name: str, folder: Path | None = None) -> Study:
@@ -249,13 +252,13 @@ def read_study(name: str, folder: Path | None = None) -> Study:
     Raises:
         ConfigError: there is none (the nearest is named), or its file is wrong (file, line and key are named).
     """
-    folder = folder or studies_folder()
-    path = folder / f"{name}.yaml"
-    if not path.is_file():
+    folders = [folder] if folder else studies_folders()
+    path = next((path for place in folders if (path := place / f"{name}.yaml").is_file()), None)
+    if path is None:
         known = known_studies(folder)
         near = difflib.get_close_matches(name, known, n=1)
         hint = f"did you mean '{near[0]}'?" if near else f"known studies: {', '.join(known) or 'none'}"
-        raise ConfigError(f"no study '{name}' in {folder}; {hint}")
+        raise ConfigError(f"no study '{name}' in {folders[0]}; {hint}")
     study, document = read_yaml(path, Study)
     study._path, study._document = path, document
     if study.study != name:
