@@ -132,6 +132,16 @@ def test_a_folder_of_ones_own_hides_no_study_that_ships(home):
     assert "control      treatment: none" in kcourt_study("show", "mine").output
 
 
+def test_two_studies_that_share_a_setup_are_told_apart(home):
+    other = STUDY.replace("mine", "other").replace("axpy,sgemm", "nbody")
+    (home / "studies" / "other.yaml").write_text(other)
+    assert "note:" not in kcourt_study("plan", "mine", "--system", "beverin").output
+    planned = kcourt_study("plan", "other", "--system", "beverin").output
+    assert f"note: {SETUPS[0]} is also a setup of study 'mine', whose env and problems files are replaced" in planned
+    status = json.loads(kcourt_study("status", "mine", "--system", "beverin", "--json").output)
+    assert {slot["kernel"] for slot in status["slots"]} == {"axpy", "sgemm"}
+
+
 def test_a_study_that_cannot_be_read_hides_no_other(home):
     (home / "studies" / "torn.yaml").write_text("study: [")
     listed = kcourt_study("list").output

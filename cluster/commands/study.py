@@ -62,9 +62,13 @@ def show(study: Name, as_json: Json = False) -> None:
     Example: kcourt study show demo
     """
     from cluster.commands.study_view import described, print_pairs
+    from cluster.study.places import experiments_root, layers_root
+    from cluster.study.render import build
     from cluster.study.studies import read_study
 
-    found = described(read_study(study))
+    asked = read_study(study)
+    built = build(asked, layers_root(), experiments_root(), _choices(None, None, None, {}))
+    found = described(asked, [setup.name for setup in built])
     if as_json:
         typer.echo(json.dumps(found))
     else:
@@ -94,17 +98,19 @@ def plan(
 
     Example: kcourt study plan demo
     """
-    from cluster.commands.study_view import plan_document, print_plan
+    from cluster.commands.study_view import notes, plan_document, print_plan
     from cluster.study.places import experiments_root, layers_root
-    from cluster.study.render import render
+    from cluster.study.render import build, write
     from cluster.study.studies import read_study
 
     found, folder = read_study(study), render_to or experiments_root()
-    rendered = render(found, layers_root(), folder, _choices(system, hardware, overrides, given_flags(context)))
+    built = build(found, layers_root(), folder, _choices(system, hardware, overrides, given_flags(context)))
+    said = [*notes(built)]
+    write(built)
     if as_json:
-        typer.echo(json.dumps(plan_document(found, rendered)))
+        typer.echo(json.dumps(plan_document(found, built, said)))
     else:
-        print_plan(found, rendered)
+        print_plan(found, built, said)
 
 
 @app.command()

@@ -150,11 +150,12 @@ def accounts_of(study: Study, built: Sequence[RenderedSetup], run_root: Path | N
 
 
 def _planned(setup: RenderedSetup) -> Planned:
-    """A setup as it was rendered, or as it would be."""
-    if not setup.env.exists():
-        return Planned(setup.settings.record, setup.problems)
-    settings = read_settings(setup.env)
-    return Planned(settings.record, problems_of(settings))
+    """A setup as this study rendered it, or as it would be."""
+    if setup.env.exists():
+        settings = read_settings(setup.env)
+        if settings.study == setup.study.study:
+            return Planned(settings.record, problems_of(settings))
+    return Planned(setup.settings.record, setup.problems)
 
 
 def _run_roots(built: Sequence[RenderedSetup], run_root: Path | None) -> list[Path]:

@@ -9,7 +9,7 @@ from rich.text import Text
 from bench.errors import ConfigError, UsageError
 from bench.reports.terminal import console_for, plain_table
 from bench.task import select
-from cluster.study.render import RenderedSetup
+from cluster.study.render import RenderedSetup, shared_with
 from cluster.study.studies import Axis, Study, cells, read_study
 from cluster.study.wall_time import wall_text
 
@@ -48,7 +48,7 @@ def _control(study: Study) -> str:
     return ", ".join(f"{axis}: {value}" for axis, value in study.control.items())
 
 
-def described(study: Study) -> dict[str, Any]:
+def described(study: Study, setups: Sequence[str]) -> dict[str, Any]:
     """What a study asks, as JSON-able values."""
     axes = {axis.plural: list(study.values(axis)) for axis in Axis} if study.models else {}
     return {
@@ -63,7 +63,7 @@ def described(study: Study) -> dict[str, Any]:
         "hardware": study.hardware or None,
         "control": _control(study),
         "settings": dict(study.settings),
-        "setups": [cell.setup for cell in cells(study)],
+        "setups": list(setups),
     }
 
 
@@ -79,8 +79,8 @@ def _in_words(value: object) -> str:
     return str(value)
 
 
-def plan_document(study: Study, rendered: Sequence[RenderedSetup]) -> dict[str, Any]:
-    """The plan as JSON-able values."""
+def plan_document(study: Study, rendered: Sequence[RenderedSetup], said: Sequence[str]) -> dict[str, Any]:
+    """The plan as JSON-able values; `said` are its notes."""
     return {
         "study": study.study,
         "feeds": study.feeds or None,
@@ -93,7 +93,7 @@ def plan_document(study: Study, rendered: Sequence[RenderedSetup]) -> dict[str, 
             for (provider, key), (agents, number) in hosted_agents(rendered).items()
         ],
         "warnings": list(warnings(rendered)),
-        "notes": list(notes(rendered)),
+        "notes": list(said),
     }
 
 
@@ -113,8 +113,8 @@ def _planned(setup: RenderedSetup) -> dict[str, Any]:
     }
 
 
-def print_plan(study: Study, rendered: Sequence[RenderedSetup]) -> None:
-    """One row a setup, the sums, and what an operator should know before submitting."""
+def print_plan(study: Study, rendered: Sequence[RenderedSetup], said: Sequence[str]) -> None:
+    """One row a setup, the sums, and what an operator should know before submitting; `said` are the plan's notes."""
     print_lines([f"{study.study}: {study.question}", *([f"feeds: {study.feeds}"] if study.feeds else [])])
     print_rows(PLAN_COLUMNS, [_plan_row(setup) for setup in rendered])
     problems, hours = sum(len(setup.problems) for setup in rendered), sum(setup.node_hours for setup in rendered)
@@ -122,7 +122,7 @@ def print_plan(study: Study, rendered: Sequence[RenderedSetup]) -> None:
     for (provider, key), (agents, number) in hosted_agents(rendered).items():
         print_lines([f"{provider} ({key}) would see up to {agents} agents at once, from {number} setups"])
     print_lines([f"warning: {text}" for text in warnings(rendered)])
-    print_lines([f"note: {text}" for text in notes(rendered)])
+    print_lines([f"note: {text}" for text in said])
     print_lines([f"to run it: kcourt study submit {study.study}"])
 
 
@@ -186,7 +186,9 @@ def refuse_unset_keys(rendered: Sequence[RenderedSetup], environ: Mapping[str, s
 
 
 def notes(rendered: Sequence[RenderedSetup]) -> Iterator[str]:
-    """What the table does not say, each once."""
+    """What the table does not say, each once; asked before the files are written."""
+    for setup, other in shared_with(rendered).items():
+        yield f"{setup} is also a setup of study '{other}', whose env and problems files are replaced"
     left_out = Counter((setup.settings.language.value, setup.left_out) for setup in rendered if setup.left_out)
     for (language, kernels), number in left_out.items():
         yield f"not written in {language}, left out of {number} setups: {', '.join(kernels)}"

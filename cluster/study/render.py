@@ -12,7 +12,7 @@ from bench.task import Task, select
 from cluster.job.allocation import Split, split_of
 from cluster.job.layout import write_private
 from cluster.study.briefing import check_treatment
-from cluster.study.env_files import render_env
+from cluster.study.env_files import read_env, render_env
 from cluster.study.hardware import chosen_hardware, hardware_layer, shown_hardware
 from cluster.study.identity import CONTROL
 from cluster.study.job_shape import Option, gpus_asked, job_shape
@@ -27,6 +27,8 @@ from cluster.study.treatments import Treatment, read_treatment
 from cluster.study.wall_time import parse_wall
 
 HOUR_S = 3600
+# KEYs that differ between setups whose agents are told the same.
+NOT_IN_PROMPTS = {"SETUP", "PROBLEMS_FILE", "MODEL", "EFFORT", "TEMPERATURE"}
 
 
 @dataclass(frozen=True)
@@ -124,6 +126,16 @@ def render(study: Study, root: Path, folder: Path, choices: Choices) -> list[Ren
     return write(build(study, root, folder, choices))
 
 
+def shared_with(built: Sequence[RenderedSetup]) -> dict[str, str]:
+    """Setup → the other study that rendered its env file last; a setup's name says the experiment, not the study."""
+    there = {setup.name: read_env(setup.env)[0].get("STUDY", "") for setup in built if setup.env.exists()}
+    return {
+        setup.name: there[setup.name]
+        for setup in built
+        if there.get(setup.name, setup.study.study) != setup.study.study
+    }
+
+
 def write(built: list[RenderedSetup]) -> list[RenderedSetup]:
     """Write the env file and the problems file of each setup; raises EnvironmentFault when that cannot be done."""
     for setup in built:
@@ -165,6 +177,7 @@ class _Builder:
         self.layers: Callable[[str], list[Layer]] = cache(self._shared_layers)
         self.treatment: Callable[[str], Treatment] = cache(read_treatment)
         self.tasks = self._select()
+        self.checked: set[frozenset[tuple[str, object]]] = set()
 
     def shown_hardware(self, model: str) -> str | None:
         """The hardware as setups of this model have it in their names."""
@@ -181,7 +194,7 @@ class _Builder:
         tasks = self._fitting(cell, settings)
         slots = range(self.study.repeats)
         problems = tuple(make_problem(settings, task, slot) for slot in slots for task in tasks)
-        check_treatment(settings, treatment, problems[0])
+        self._check(settings, treatment, problems[0])
         return RenderedSetup(
             folder=self.folder,
             study=self.study,
@@ -194,6 +207,13 @@ class _Builder:
             shape=tuple(self._shape(settings, len(problems))),
             compares_with=control,
         )
+
+    def _check(self, settings: JobSettings, treatment: Treatment, problem: Problem) -> None:
+        """Hold a treatment against what its setup enforces, once for all setups in which that is the same."""
+        enforced = frozenset((key, value) for key, value in settings.values.items() if key not in NOT_IN_PROMPTS)
+        if enforced not in self.checked:
+            check_treatment(settings, treatment, problem)
+            self.checked.add(enforced)
 
     def _shape(self, settings: JobSettings, problems: int) -> list[Option]:
         return job_shape(settings, self.choices.system, self.choices.flags, self.choices.environ, problems)
