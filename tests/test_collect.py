@@ -17,7 +17,7 @@ from cluster.job.layout import RunLayout, write_json, write_private
 from cluster.study.problems import render_problems
 
 SETUPS = {"gold": SetupRecord(setup="gold")}
-SUMMARY = {"cause": "wall_clock", "reason": "the time ran out", "seconds": 4.5}
+SUMMARY = {"cause": "wall_clock", "reason": "the time ran out", "seconds": 4.5, "exit_code": 124, "items": []}
 
 
 @pytest.fixture
