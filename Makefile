@@ -44,8 +44,12 @@ system:
 	elif [ "$$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then
 		echo "installing $${missing[*]}"
 		export DEBIAN_FRONTEND=noninteractive
-		{ apt-get update -qq && apt-get install -y -qq --no-install-recommends "$${missing[@]}"; } >/dev/null \
-			|| echo "warning: $${missing[*]} could not be installed; the tests that need them are skipped" >&2
+		apt-get update -qq >/dev/null || true
+		# One at a time: a name that another release does not know must not keep the others away.
+		for package in "$${missing[@]}"; do
+			apt-get install -y -qq --no-install-recommends "$$package" >/dev/null \
+				|| echo "warning: $$package could not be installed; the tests that need it are skipped" >&2
+		done
 	else
 		echo "warning: $${missing[*]} not found; the tests that need them are skipped" >&2
 	fi

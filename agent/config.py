@@ -112,6 +112,8 @@ def read_problems(config: AgentConfig) -> list[tuple[int, Problem]]:
     numbered = numbered_problems(config.problems_file)
     for number, problem in numbered:
         _check(config, problem, f"{config.problems_file}:{number}")
+    for setup in dict.fromkeys(problem.setup for _, problem in numbered):
+        read_brief(config.given(setup))
     return list(enumerate(problem for _, problem in numbered))[config.node :: config.nodes]
 
 
@@ -146,7 +148,6 @@ def _check(config: AgentConfig, problem: Problem, where: str) -> None:
         raise ConfigError(f"{where}: setup '{problem.setup}' is not among {', '.join(config.setups)}")
     if not config.material(problem.kernel).is_dir():
         raise ConfigError(f"{where}: {config.material(problem.kernel)} is not there; stage the kernel's material")
-    read_brief(config.given(problem.setup))
     if not (path := contract_file(config.given(problem.setup), problem.kernel)).is_file():
         raise ConfigError(f"{where}: {path} is not there; stage the contract of every kernel of the setup")
 

@@ -16,7 +16,6 @@ COMMANDS = "kernelcourt.commands"
 # Packages that only an extra brings, by the extra of pyproject.toml.
 EXTRAS = {
     "judge": {"fastapi", "numpy", "prometheus_client", "scipy", "sqlalchemy", "uvicorn"},
-    "cluster": {"jinja2"},
     "triton": {"torch", "triton"},
     "inference": {"vllm"},
 }

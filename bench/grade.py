@@ -121,7 +121,7 @@ def seats(work: Work) -> Iterator[tuple[Arena, Runner, Runner | None]]:
         runner = stack.enter_context(seat(work, expected(work), arena, workspace=order.workspace_bytes > 0))
         denominator = None
         if not work.races:
-            denominator = stack.enter_context(seat_denominator(work, arena))
+            denominator = stack.enter_context(seat_denominator(work, work.denominator, arena))
         yield arena, runner, denominator
 
 
@@ -130,14 +130,14 @@ def seat(work: Work, artifact: Artifact, arena: Arena, workspace: bool = False) 
     court = work.court
     with work.watch.stage("build"):
         shim = builder.call_shim(court.sandbox, work.task, artifact.language, workspace)
-    runner = Runner(court.sandbox, work.folder, artifact, shim, work.task.name, arena, court.cores.timing)
+    runner = Runner(court.sandbox, work.folder, artifact, shim, work.task.name, arena, court.cores.timing, workspace)
     return contextlib.closing(runner)
 
 
-def seat_denominator(work: Work, arena: Arena) -> "contextlib.closing[Runner]":
-    """The denominator's process, waiting as well."""
+def seat_denominator(work: Work, path: Path, arena: Arena) -> "contextlib.closing[Runner]":
+    """The process of a baseline, waiting as well."""
     with work.watch.stage("build"):
-        baseline = builder.denominator(work.court.sandbox, work.denominator)
+        baseline = builder.denominator(work.court.sandbox, path)
     return seat(work, baseline, arena)
 
 
@@ -154,23 +154,32 @@ def expected(work: Work) -> Artifact:
 @contextlib.contextmanager
 def building(work: Work) -> Iterator[Callable[[], None]]:
     """The build runs while the seats are prepared; what is given waits for it and raises what it raised."""
+    begun = time.perf_counter()
     with ThreadPoolExecutor(1) as thread:
-        taken_s = thread.submit(contextvars.copy_context().run, build, work)
-        yield lambda: work.watch.note("build", taken_s.result())
+        task = thread.submit(contextvars.copy_context().run, build, work)
+        ended: list[float] = []
+        task.add_done_callback(lambda _: ended.append(time.perf_counter()))
+
+        def built() -> None:
+            try:
+                task.result()
+            finally:
+                work.watch.note("build", (ended or [time.perf_counter()])[0] - begun)
+
+        yield built
 
 
-def build(work: Work) -> float:
-    """Compile the submission in the sandbox, where it is delivered as source; the seconds that it took."""
-    order, begun = work.order, time.perf_counter()
+def build(work: Work) -> None:
+    """Compile the submission in the sandbox, where it is delivered as source."""
+    order = work.order
     if order.library is not None:
         work.provenance["library"] = provenance.library_facts(Path(order.library))
     if work.protocol.against_itself or order.source is None:
         work.provenance["build"] = provenance.build_facts(expected(work))
-        return time.perf_counter() - begun
+        return
     work.provenance["build"] = provenance.planned_build(order.language, work.task.name)
     built = builder.build_submission(work.court.sandbox, work.folder, work.task, order.language, order.source)
     work.provenance["build"] = provenance.build_facts(built)
-    return time.perf_counter() - begun
 
 
 @contextlib.contextmanager
@@ -179,7 +188,6 @@ def bench(work: Work, arena: Arena, runner: Runner) -> Iterator[Session]:
     with work.court.timing(work.watch), lookout(work):
         with work.watch.stage("start"):
             runner.load()
-        work.provenance["scheduling"] = "real-time" if runner.urgent else "fair"
         work.provenance["stance"] = "checked" if runner.placed else "not applied (the kernel does not tell)"
         yield Session(work.task, work.seed, arena, work.watch)
 
@@ -234,7 +242,7 @@ def time_both_sides(work: Work, session: Session, runner: Runner, denominator: R
     with contextlib.ExitStack() as stack:
         if denominator is None:
             race(work, session, oracle)
-            denominator = stack.enter_context(seat_denominator(work, session.arena))
+            denominator = stack.enter_context(seat_denominator(work, work.denominator, session.arena))
         work.provenance["build"] |= {
             "denominator": provenance.build_facts(builder.denominator(work.court.sandbox, work.denominator)),
             "twin": provenance.build_facts(twin.built),
@@ -245,14 +253,14 @@ def time_both_sides(work: Work, session: Session, runner: Runner, denominator: R
             work.cells += time_inputs(session, sides, work.protocol, work.order.preset, oracle)
         finally:
             work.provenance["clock"] = provenance.clock_figures(sides)
+            work.provenance["scheduling"] = "real-time" if runner.urgent else "fair"
 
 
 def race(work: Work, session: Session, oracle: OracleOf) -> None:
     """Make the fastest of several baselines the denominator; all their times are recorded."""
     times: dict[Path, int] = {}
     for path in work.task.baselines:
-        work.denominator = path
-        with seat_denominator(work, session.arena) as runner:
+        with seat_denominator(work, path, session.arena) as runner:
             let_in(work, runner)
             times[path] = race_ns(session, runner, work.order.preset, oracle)
     work.denominator = min(times, key=times.__getitem__)

@@ -115,27 +115,30 @@ def record(work: Work, artifact: Artifact, file: IO[bytes]) -> int:
     """
     order, court, task = work.order, work.court, work.task
     twin = Twin(court.sandbox, task)
+    workspace = order.workspace_bytes > 0
+    shim = builder.call_shim(court.sandbox, task, order.language, workspace)
+    program = build("replay.c", "", ("-O2",))
     with (
-        court.timing(work.watch),
         contextlib.closing(Arena(task, [work.sizes], order.workspace_bytes)) as arena,
+        court.timing(work.watch),
     ):
         session = Session(task, bytes.fromhex(order.seed), arena, work.watch)
         case = Case(STAGE, "0", "0", work.sizes)
         prepared = session.prepare(case, lambda _, inputs, sizes: twin.oracle(inputs, sizes))
-        shim = builder.call_shim(court.sandbox, task, order.language, order.workspace_bytes > 0)
-        runner = Runner(work.sandbox, work.folder, artifact, shim, task.name, arena, court.cores.timing)
+        runner = Runner(work.sandbox, work.folder, artifact, shim, task.name, arena, court.cores.timing, workspace)
         with contextlib.closing(runner):
             runner.load()
             session.call(runner, prepared, TimeLimits().now_ns)
         # In-out arguments must be as before the call.
         again = session.prepare(case, lambda *_: prepared.oracle)
-        return replay(work, Lent(artifact.path, shim, arena, again.slots), file)
+        return replay(work, Lent(program, artifact.path, shim, arena, again.slots), file)
 
 
 @dataclass(frozen=True)
 class Lent:
-    """What the profiled process gets: its library and call shim, the buffers, and the words of a call."""
+    """What the profiled process gets: itself, the library and its call shim, the buffers, and the words of a call."""
 
+    program: Path
     library: Path
     shim: Path
     arena: Arena
@@ -145,16 +148,16 @@ class Lent:
 def replay(work: Work, lent: Lent, file: IO[bytes]) -> int:
     """Call the submission under the profiler, which writes to `file`; how many calls came back."""
     arena, profiler = lent.arena, work.profiler
-    program = build("replay.c", "", ("-O2",))
     sealed = profiler.sealed and work.sandbox.level > Level.LIMITS
     with control_page(lent.slots) as (fd, control), tempfile.TemporaryFile() as log:
         cores = ",".join(map(str, work.court.cores.timing))
-        head = [str(program), str(fd), cores, str(int(sealed)), str(profiler.replay_ms)]
-        watched = [*head, str(lent.shim), str(lent.library), work.task.name, *arena.descriptions()]
+        head = [str(lent.program), str(fd), cores, str(int(sealed)), str(profiler.replay_ms)]
+        watched = [*head, str(lent.shim), str(lent.library), work.task.name, *arena.descriptions(True)]
         argv = [*profiler.command(f"/proc/self/fd/{file.fileno()}"), *watched]
-        limits = run_limits(2 * arena.total_bytes, WALL_S)  # the writable buffers are there twice
-        fds = [fd, file.fileno(), *arena.fds]
-        child = work.sandbox.spawn(argv, limits, work.folder, log, fds, [program, lent.shim, lent.library])
+        buffers = arena.lent(workspace=True)
+        limits = run_limits(2 * sum(buffer.size for buffer in buffers), WALL_S)  # the writable ones are there twice
+        fds = [fd, file.fileno(), *(buffer.fd for buffer in buffers)]
+        child = work.sandbox.spawn(argv, limits, work.folder, log, fds, [lent.program, lent.shim, lent.library])
         try:
             in_time = process.ends_within(child, WALL_S)
         finally:

@@ -1,5 +1,6 @@
-"""Words the first fault that pydantic found in what somebody wrote. Needs pydantic only."""
+"""Words for what somebody wrote wrongly: the first fault that pydantic found, the nearest known name."""
 
+import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -33,3 +34,8 @@ def fault_of(found: Mapping[str, Any]) -> Fault:
     """One entry of pydantic's `errors()`; a key that somebody invented is shown cut."""
     where = ".".join(str(part)[:_SHOWN_CHARS] for part in found["loc"])
     return Fault(where, found["type"], str(found["msg"]).removeprefix("Value error, "))
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The known name that is most like a wrong one."""
+    return difflib.get_close_matches(name, list(known), n=1, cutoff=0)[0]

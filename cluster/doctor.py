@@ -13,7 +13,8 @@ from pathlib import Path
 from bench.cli import EXTRAS
 from bench.errors import ConfigError, EnvironmentFault, KernelcourtError, UsageError
 from bench.process import Limits, run
-from cluster.study.systems import System, choose_system, nearest
+from bench.wording import nearest
+from cluster.study.systems import System, choose_system
 
 GIB = 1 << 30
 # Under the first a job may end for want of space, under the second a small study may.
@@ -79,11 +80,11 @@ def _python() -> Check:
 
 def _packages() -> Check:
     """Grading needs the extra `judge`; a login node that only submits does without."""
-    lacking = sorted(name for name in EXTRAS["judge"] | EXTRAS["cluster"] if find_spec(name) is None)
+    lacking = sorted(name for name in EXTRAS["judge"] if find_spec(name) is None)
     if lacking:
-        advice = "this machine cannot grade; pip install 'kernelcourt[judge,cluster]'"
+        advice = "this machine cannot grade; pip install 'kernelcourt[judge]'"
         return Check("packages", State.WARNING, f"missing: {', '.join(lacking)}", advice)
-    return Check("packages", State.OK, "those of the extras judge and cluster")
+    return Check("packages", State.OK, "those of the extra judge")
 
 
 def _of_judges(check: Check, system: System | None) -> Check:
@@ -160,9 +161,14 @@ def _folders() -> Iterator[tuple[str, Path, bool]]:
     yield "experiments", experiments_root(), False
 
 
+def _is_there(path: Path) -> bool:
+    """Whether we can see something there; `Path.exists` raises below a folder that we may not search."""
+    return os.path.exists(path)  # noqa: PTH110
+
+
 def _folder(name: str, path: Path, grows: bool) -> Check:
     """Whether the folder, or the nearest one above it that exists, can be written to and has room."""
-    there = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
+    there = next(folder for folder in (path, *path.absolute().parents) if _is_there(folder))
     if not os.access(there, os.W_OK | os.X_OK):
         return Check(name, State.BLOCKS, f"{path} cannot be written to", "give yourself the right, or name another")
     free = shutil.disk_usage(there).free
@@ -220,7 +226,7 @@ def _variables(environ: Mapping[str, str]) -> Check:
         advice = f"nothing reads {unknown[0]}; did you mean {nearest(unknown[0], VARIABLES)}?"
         return Check("variables", State.WARNING, f"unknown: {', '.join(unknown)}", advice)
     missing = [
-        name for name in ours if name.endswith(("_DIR", "_FILE", "_TMPDIR")) and not Path(environ[name]).exists()
+        name for name in ours if name.endswith(("_DIR", "_FILE", "_TMPDIR")) and not _is_there(Path(environ[name]))
     ]
     if missing:
         where = ", ".join(f"{name}={environ[name]}" for name in missing)

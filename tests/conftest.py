@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-# How fast examples are made and run says how busy the machine is; the same ones are tried each time.
-settings.register_profile("calm", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+# How fast examples are made and run says how busy the machine is, and nothing of what is tested.
+settings.register_profile("calm", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("calm")
 
 REPOSITORY = Path(__file__).resolve().parent.parent

@@ -21,7 +21,7 @@ def test_submit_in_flight_when_the_client_dies_still_counts(tmp_path: Path) -> N
         node = NodeFiles(tmp_path, [judge.url])
         node.script("held", [SUBMIT], ["axpy"])
         driver = node.start()
-        assert judge.arrived.wait(60)
+        assert judge.arrived.wait(240)
         (player,) = family(driver.pid, "agent.harnesses.scripted_player")
         player.kill()
         assert finished(driver)["ends"] == {"submitted": 1}
@@ -81,7 +81,7 @@ def test_cancel_does_not_wait_for_a_promotion(tmp_path: Path) -> None:
         node = NodeFiles(tmp_path, [judge.url])
         node.script("s", [SCORE], ["axpy"])
         driver = node.start()
-        assert judge.arrived.wait(60)
+        assert judge.arrived.wait(240)
         driver.send_signal(signal.SIGTERM)
         assert finished(driver, 130)["ends"] == {"cancelled": 1}
 

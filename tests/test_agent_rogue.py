@@ -1,5 +1,6 @@
 """What an agent node does with clients that misbehave: real processes, no judge."""
 
+import contextlib
 import json
 import os
 import signal
@@ -101,11 +102,19 @@ def test_nothing_that_a_client_started_survives_it(node: NodeFiles, tmp_path: Pa
     assert ended([sleeper.pid for sleeper in sleepers])
 
 
+def command(process: psutil.Process) -> list[str]:
+    """Its arguments; none when it has ended meanwhile."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return process.cmdline()
+    return []
+
+
 def until_sleeping(pid: int, count: int) -> list[psutil.Process]:
     """Wait for `count` processes `sleep 300` below a driver."""
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
-        found = [child for child in family(pid, "300") if child.name() == "sleep"]
+        # The shells and interpreters that start them name it within one argument.
+        found = [child for child in family(pid, "300") if "sleep" in command(child)[:1]]
         if len(found) == count:
             return found
         time.sleep(0.02)

@@ -285,7 +285,7 @@ REQUESTS = st.dictionaries(st.sampled_from([*GradeRequest.model_fields, "tool"])
 
 
 @given(body=JSON_VALUES | REQUESTS, route=st.sampled_from(["/score", "/submit"]))
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_json_body_is_the_judges_fault(open_rank: Rank, body: Any, route: str) -> None:
     answer = open_rank.post(route, json.dumps(body).encode())
     assert answer.status_code < 500

@@ -1,6 +1,7 @@
 """Submitting: snapshots that nothing reaches, command lines for Slurm, a queue that is asked first, and accounts."""
 
 import json
+import os
 import shutil
 import stat
 import subprocess
@@ -20,7 +21,9 @@ from cluster.job.collect import Launched
 from cluster.job.layout import RunLayout, write_json
 from cluster.job.summary import Ending, Item, OwedClass, Standing, Summary
 from cluster.job.supervise import Cause
+from cluster.study import queue
 from cluster.study.briefing import given_to
+from cluster.study.explained import origins_of_env
 from cluster.study.places import layers_root
 from cluster.study.problems import read_problems
 from cluster.study.queue import QueuedJob, QueueState, parse_queue, sbatch_argv, slurm_environment
@@ -82,6 +85,9 @@ def home(tmp_path, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "secret-of-a-test")
     for variable in ("KCOURT_SYSTEM", "KCOURT_SYSTEMS_FILE", "SLURM_CLUSTER_NAME"):
         monkeypatch.delenv(variable, raising=False)
+    script = tmp_path / "services.sbatch"
+    script.touch()
+    monkeypatch.setattr(queue, "SBATCH_SCRIPT", script)
     monkeypatch.chdir(tmp_path)
     return folder
 
@@ -121,8 +127,9 @@ def test_the_shell_entry_plans_and_submits_only_when_told(home):
     planned = subprocess.run(words, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     assert "2 setups, 8 problems" in planned.stdout, planned.stderr
     assert calls(home, "sbatch") == []
-    submitted = subprocess.run([*words, "--submit"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    assert f"{SETUPS[1]}: job 102" in submitted.stdout, submitted.stderr
+    refused = subprocess.run([*words, "--submit"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    assert "this version cannot run a job under Slurm yet" in refused.stderr
+    assert not (home / ".rendered").exists()
 
 
 def test_a_folder_of_ones_own_hides_no_study_that_ships(home):
@@ -198,6 +205,33 @@ def rendered(home, **changes):
 def content(made):
     files = [made.env, made.problems, *(path for path in made.launch.rglob("*") if path.is_file())]
     return {path: path.read_bytes() for path in files}
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--system", "beverin", "--run-root", "elsewhere"], "say --set RUN_ROOT=FOLDER"),
+        (["--system", "beverin", "--local"], "keep one"),
+    ],
+    ids=["run-root", "two-systems"],
+)
+def test_what_would_be_dropped_is_refused(home, words, says):
+    refused = kcourt_study("submit", "mine", *words)
+    assert isinstance(refused.exception, UsageError) and says in str(refused.exception)
+    assert tree(home) == {"studies/mine.yaml", *(name for name in tree(home) if name.startswith("treatments/"))}
+
+
+def test_what_a_plan_was_told_need_not_be_said_again(home, monkeypatch):
+    (home / "site.yaml").write_text("ours: {launcher: slurm}\n")
+    monkeypatch.setenv("KCOURT_SYSTEMS_FILE", str(home / "site.yaml"))
+    planned = kcourt_study(
+        "plan", "mine", "--system", "ours", "--gpus-per-node", "4", "--set", f"RUN_ROOT={home / 'r'}"
+    )
+    assert planned.exit_code == 0, planned.output
+    seen = kcourt_study("status", "mine", "--system", "ours", "--json")
+    assert seen.exit_code == 0, seen.exception
+    origins = origins_of_env(home / f".env.{SETUPS[1]}", choose_system(os.environ, "ours"))
+    assert origins["TREATMENT"][-1].value == "ours"
 
 
 def test_a_snapshot_is_read_only_and_whole(home):

@@ -110,7 +110,7 @@ GRADES = st.lists(
 )
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(grades=GRADES, order=st.permutations(range(3)), recorded=st.sets(st.integers(0, 3)), split=st.integers(0, 3))
 def test_any_rows_in_any_order_give_one_content(
     grades: list[tuple[int, int, int, Kind]], order: list[int], recorded: set[int], split: int

@@ -279,7 +279,7 @@ def draws(task: Task, seed: bytes) -> Iterator[Any]:
         yield case, draw(argument, case.family(argument), key, task.shape("x", case.sizes)).tobytes()
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(seed=st.binary(min_size=32, max_size=32))
 def test_the_same_seed_draws_the_same_from_a_rebuilt_kernel(graded: tuple[Path, dict[str, str]], seed: bytes) -> None:
     database, ids = graded

@@ -74,7 +74,7 @@ def unreturned(body: str) -> Scene:
 # `up(1)` are the variables of the runner's function that calls the kernel.
 NESTS = """import sys
 def up(n): return sys._getframe(n + 1).f_locals
-NOTHING = sys.modules['__main__'].CALL(lambda _: None)
+NOTHING = sys.modules['__main__'].CALL(lambda: None)
 """
 
 SCENES = {

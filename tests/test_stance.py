@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from kernels import HONEST_C, LOOP, axpy_c, court, graded, order
+from kernels import HONEST_C, LOOP, axpy_c, court, graded, on_load, order
 
 from bench.errors import JudgeFault
 from bench.gates import agreement
@@ -68,6 +68,18 @@ def test_a_thread_may_not_work_between_calls(tmp_path: Path, thread: str, found:
             session.call(runner, session.prepare(case, numpy_oracle), LIMIT_NS)
     assert (rejected.value.outcome, rejected.value.property) == (Outcome.TAMPERED, "threads")
     assert "between two calls; finish all work in the call" in rejected.value.detail["message"]
+
+
+def test_a_thread_may_work_while_it_is_loaded() -> None:
+    works = "for (volatile long i = 0; i < 5000000; i++);"
+    begins = on_load("pthread_create(&thread, 0, work, 0); usleep(100000);")
+    rests = f"static pthread_t thread; static void *work(void *unused) {{ {works} sleep(600); return unused; }}"
+    report = graded(axpy_c(LOOP, rests + begins))
+    assert report.outcome is Outcome.SOLVED, report.detail
+
+
+def test_a_failed_build_is_no_overhead_of_the_judge() -> None:
+    assert graded("int x = ;").stages_ms["build"] > 5, "no compiler reads a file faster"
 
 
 def test_a_runner_waits_to_be_let_in(tmp_path: Path) -> None:

@@ -189,6 +189,9 @@ def test_an_operators_own_treatments_stand_beside_the_shipped_ones(tmp_path, mon
         pytest.param(
             "role", "A\n{{ kernel }}\n", "single", "role.md:2: 'kernel' is undefined; .* task,", id="undefined"
         ),
+        pytest.param("role", "A\n{{ 1 / 0 }}\n", "single", "role.md:2: division by zero; .* task,", id="arithmetic"),
+        pytest.param("role", "{{ tokens() }}", "single", "role.md:1: 'int' object is not callable", id="type"),
+        pytest.param("role", "{% include 'other' %}", "single", "role.md:1: no loader", id="include"),
         pytest.param("role", "A\n\n{% if %}\n", "single", "role.md:3: is no Jinja template", id="template"),
         pytest.param("skills__t__SKILL", SKILL + "\nUse `score`.", "blind", "SKILL.md:5: '`score`'", id="skill"),
     ],

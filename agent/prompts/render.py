@@ -87,9 +87,9 @@ def render(template: str, facts: Facts) -> str:
         text = _compiled(template).render(context)
     except TemplateSyntaxError as error:
         raise SectionFault(error.lineno, f"is no Jinja template: {error.message}") from error
-    except TemplateError as error:
+    except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError) as error:  # its own expressions
         known = ", ".join(context)
-        raise SectionFault(_line_of(error), f"{error.message}; a section may use {known}") from error
+        raise SectionFault(_line_of(error), f"{error}; a section may use {known}") from error
     return _BLANK_LINES.sub("\n\n", text).strip() + "\n"
 
 
@@ -99,7 +99,7 @@ def _compiled(template: str) -> Template:
     return environment.from_string(template)
 
 
-def _line_of(error: TemplateError) -> int:
+def _line_of(error: Exception) -> int:
     """Jinja maps the lines of what it compiles back to the template's own."""
     lines = [frame.lineno or 1 for frame in traceback.extract_tb(error.__traceback__) if frame.filename == "<template>"]
     return lines[-1] if lines else 1

@@ -29,9 +29,9 @@ _OF_CONNECTION = frozenset(
         *(b"upgrade", b"content-length", b"expect", ID_HEADER),
     }
 )
-# The rest of a body is still on its way when these are answered, or nobody knows where the next request starts.
 # How long a client may go on sending after the last answer on its connection.
 LINGER_S = 2.0
+# The rest of a body is still on its way when these are answered, or nobody knows where the next request starts.
 _ENDS_CONNECTION = frozenset({"body_too_large", "head_too_large", "incomplete_body", "bad_http"})
 # Request line and headers together, in bytes, and how many headers there may be.
 HEAD_BYTES = 64 << 10

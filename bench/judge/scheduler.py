@@ -1,6 +1,7 @@
 """The queue in front of the measuring process: one grade or profile at a time, and a new process when one dies."""
 
 import asyncio
+import contextlib
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
@@ -38,7 +39,7 @@ Graded = Turn[GradeReport]
 Profiled = Turn[ProfileReport | Lacking]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Waiting(Generic[R]):
     """An order in the queue: what it is `about`, and how a process is asked for it.
 
@@ -107,7 +108,12 @@ class Scheduler:
         waiting = _Waiting(about, ask, time.monotonic(), asyncio.get_running_loop().create_future())
         self._queue.append(waiting)
         self._arrived.set()
-        return await waiting.done
+        try:
+            return await waiting.done
+        except asyncio.CancelledError:
+            with contextlib.suppress(ValueError):  # its turn may have come
+                self._queue.remove(waiting)
+            raise
 
     async def run(self) -> None:
         """Start the measuring process and feed it, for ever; a process that ends is replaced."""

@@ -117,22 +117,25 @@ class Session:
                     self._fill(case, name, argument, prepared.views[name])
                 else:
                     helper.poison(prepared.views[name], secrets.randbits(64))
-            self.arena.poison_workspace(prepared.canary)
+            if runner.workspace:
+                self.arena.poison_workspace(prepared.canary)
         if timed:
             with self.watch.stage("flush"):
                 for view in prepared.views.values():
                     flush_caches(view)
+                if runner.workspace and self.arena.workspace:
+                    flush_caches(self.arena.workspace.bytes)
         with self.watch.stage("call"):
             timing = runner.call(prepared.slots, limit_ns, case.stage, self.watch, warm=timed)
         with self.watch.stage("compare"):
-            self.check(prepared)
+            self.check(prepared, runner.workspace)
         return timing
 
-    def check(self, prepared: Prepared) -> None:
+    def check(self, prepared: Prepared, workspace: bool = False) -> None:
         """Raises Rejected when a canary is broken (`tampered`) or an output is out of bounds (`wrong`)."""
         case = prepared.case
         name = self.arena.broken_canary(prepared.views, prepared.offsets, prepared.canary)
-        if name or self.arena.workspace_overrun(prepared.canary):
+        if name or (workspace and self.arena.workspace_overrun(prepared.canary)):
             name = name or "workspace"
             where = f"the array '{name}' at {sizes_text(case.sizes)}"
             message = f"it wrote outside {where}; stay within the shapes of the contract"

@@ -20,6 +20,11 @@ def make_urgent(pid: int) -> bool:
     return True
 
 
+def make_fair(pid: int) -> None:
+    """Take that back."""
+    os.sched_setscheduler(pid, os.SCHED_OTHER, os.sched_param(0))
+
+
 @contextlib.contextmanager
 def urgent() -> Iterator[None]:
     """This thread is real-time inside, for as short as a call takes: what else its core has to do waits meanwhile."""
@@ -28,4 +33,4 @@ def urgent() -> Iterator[None]:
         yield
     finally:
         if raised:
-            os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+            make_fair(0)

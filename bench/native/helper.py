@@ -78,14 +78,12 @@ def _library() -> ctypes.CDLL:
 class Timing:
     """One call: elapsed ns on the judge's clock, or CALL_TIMEOUT / CALL_DIED; times the clock was disturbed.
 
-    `away_ns` is how long the runner's main thread had no core shortly before and meanwhile. `offset_ns` is what the
-    judge's clock shows above the runner's own, `strayed` that the two disagree. All three are known of a whole call
-    alone.
+    `offset_ns` is what the judge's clock shows above the runner's own, `strayed` that the two disagree; both are known
+    of a whole call alone.
     """
 
     elapsed_ns: int
     disturbed: int
-    away_ns: int = 0
     offset_ns: int = 0
     strayed: bool = False
 

@@ -31,8 +31,7 @@ static void watch_faults(void) {
 
 static struct { kc_invoke invoke; kc_kernel kernel; char *base[KC_ARGUMENTS]; } entry;
 
-static void call(void *unused) {
-  (void)unused;
+static void call(void) {
   entry.invoke(entry.kernel, entry.base, control->slot);
 }
 
@@ -60,6 +59,6 @@ int main(int argc, char **argv) {
   if (!entry.kernel) return kc_say(c, KC_NO_SYMBOL, dlerror()), 69;
   if (argv[3][0] == '1' && kc_seal(0)) return kc_say(c, KC_STARTING, "the kernel refused the system call filter"), 70;
   kc_say(c, KC_READY, "");
-  kc_serve(c, call, 0);
+  kc_serve(c, call);
   _exit(0);
 }

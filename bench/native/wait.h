@@ -44,15 +44,15 @@ static inline uint64_t kc_fp_state(void) {
 #endif
 }
 
-/* Answer calls with `call(context)` until the judge sends a negative generation. An empty call stays in here: what it
+/* Answer calls with `call` until the judge sends a negative generation. An empty call stays in here: what it
    takes is nobody's to stretch, and what lies in the buffers meanwhile nobody's to look at. */
-static inline void kc_serve(struct kc_control *c, void (*call)(void *), void *context) {
+static inline void kc_serve(struct kc_control *c, void (*call)(void)) {
   uint64_t fp = kc_fp_state();
   for (int64_t last = 0, own_ns = 0;;) {
     last = kc_exchange(c, last, own_ns);
     if (last < 0) return;
     int64_t start = kc_own_now();
-    if (!c->empty) call(context);
+    if (!c->empty) call();
     own_ns = kc_own_now() - start;
     if (kc_fp_state() != fp) c->fp_changed++;
   }

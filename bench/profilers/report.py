@@ -24,7 +24,7 @@ def counters(
     by_line: Counter[int] = Counter()
     for place, count in counts.items():
         by_function[place.function[:KEPT_COLUMNS], place.object] += count
-        if place.file == source_name and place.line:
+        if source and place.file == source_name and place.line:
             by_line[place.line] += count
     texts = dict(enumerate(source.splitlines(), 1))
     return Counters(

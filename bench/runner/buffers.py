@@ -77,29 +77,27 @@ class Arena:
 
     def __init__(self, task: Task, plan: Iterable[Sizes], workspace_bytes: int = 0) -> None:
         sizes = list(plan)
-        self.workspace_bytes = workspace_bytes
-        self.workspace = Buffer("workspace", workspace_bytes, writable=True) if workspace_bytes else None
         self.task = task
-        self.buffers = {
-            name: Buffer(name, max(bytes_of(task, name, s) for s in sizes), argument.is_output)
-            for name, argument in task.arrays.items()
-        }
+        self.workspace_bytes = workspace_bytes
+        with contextlib.ExitStack() as made:
+            self.buffers = {
+                name: made.enter_context(contextlib.closing(Buffer(name, capacity, argument.is_output)))
+                for name, argument in task.arrays.items()
+                for capacity in [max(bytes_of(task, name, s) for s in sizes)]
+            }
+            self.workspace = None
+            if workspace_bytes:
+                self.workspace = made.enter_context(contextlib.closing(Buffer("workspace", workspace_bytes, True)))
+            self.close = made.pop_all().close
 
-    @property
-    def total_bytes(self) -> int:
-        return sum(buffer.size for buffer in self._all())
+    def lent(self, workspace: bool) -> list[Buffer]:
+        """What a runner borrows: a buffer for each array, and the workspace of a submission that asked for one."""
+        return [*self.buffers.values(), *([self.workspace] if self.workspace and workspace else [])]
 
-    @property
-    def fds(self) -> list[int]:
-        """Descriptors that a runner inherits."""
-        return [buffer.fd for buffer in self._all()]
-
-    def _all(self) -> list[Buffer]:
-        return [*self.buffers.values(), *([self.workspace] if self.workspace else [])]
-
-    def descriptions(self) -> list[str]:
+    def descriptions(self, workspace: bool) -> list[str]:
         """One word an argument for a runner's command line: `fd:bytes:writable`, or `-` where it is no array."""
-        lent = [self.buffers.get(name) for name in self.task.arguments] + ([self.workspace] if self.workspace else [])
+        arrays = [self.buffers.get(name) for name in self.task.arguments]
+        lent = [*arrays, *([self.workspace] if self.workspace and workspace else [])]
         return [f"{buffer.fd}:{buffer.size}:{int(buffer.writable)}" if buffer else "-" for buffer in lent]
 
     def workspace_slots(self) -> list[int]:
@@ -146,7 +144,3 @@ class Arena:
             if not all(helper.poison_intact(area, key) for area in areas):
                 return name
         return None
-
-    def close(self) -> None:
-        for buffer in self._all():
-            buffer.close()

@@ -14,7 +14,7 @@ import traceback
 from typing import Any
 
 STARTING, READY, NOT_LOADED, NO_SYMBOL, RAISED, LOADING = 0, 1, 2, 3, 4, 5
-CALL = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+CALL = ctypes.CFUNCTYPE(None)
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
@@ -75,7 +75,7 @@ def called(waiter: ctypes.PyDLL, control: int, kernel: Any, arguments: Any, base
     def slot(index: int) -> int:
         return int(waiter.kc_py_slot(control, index))
 
-    def call(_: int | None) -> None:
+    def call() -> None:
         try:
             kernel(*arguments(base, slot))
         except BaseException:  # noqa: BLE001 - as above

@@ -18,7 +18,7 @@ from bench.build.toolchain import Artifact
 from bench.errors import JudgeFault
 from bench.judge.schemas import Language, Outcome
 from bench.measure.stopwatch import Stopwatch
-from bench.measure.urgency import make_urgent, urgent
+from bench.measure.urgency import make_fair, make_urgent, urgent
 from bench.native import helper
 from bench.native.helper import CALL_DIED, CALL_TIMEOUT, Control, Timing
 from bench.runner.buffers import Arena
@@ -55,7 +55,7 @@ class Runner:
 
     def __init__(
         self, sandbox: Sandbox, folder: Path, artifact: Artifact, shim: Path, symbol: str, arena: Arena,
-        cores: Sequence[int], cpu_s: int = 600,
+        cores: Sequence[int], workspace: bool = False, cpu_s: int = 600,
     ) -> None:  # fmt: skip
         self._sandbox = sandbox
         self._fd = os.memfd_create("control", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
@@ -66,6 +66,7 @@ class Runner:
         self._generation = 0
         self._arguments = (*arena.task.arguments, "workspace")
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`; no folder: a submission could remove it
+        self.workspace = workspace
         self.pid = 0
         self.urgent = False
         self._last_ns = self._others_ns = self._awake_at = 0
@@ -75,9 +76,10 @@ class Runner:
         head = [*program, str(self._fd), ",".join(str(core) for core in cores), sealed]
         if artifact.language is Language.PYTHON:
             head.append(str(helper.python_waiter()))
-        argv = [*head, str(shim), str(artifact.path), symbol, *arena.descriptions()]
-        fds = [self._fd, *arena.fds]
-        limits = run_limits(arena.total_bytes, cpu_s)
+        argv = [*head, str(shim), str(artifact.path), symbol, *arena.descriptions(workspace)]
+        lent = arena.lent(workspace)
+        fds = [self._fd, *(buffer.fd for buffer in lent)]
+        limits = run_limits(sum(buffer.size for buffer in lent), cpu_s)
         visible = [*visible, shim, artifact.path]
         self._process = sandbox.spawn(argv, limits, folder, self._log, fds, visible)
 
@@ -95,7 +97,14 @@ class Runner:
         self.pause()
         self.urgent = make_urgent(self.pid)
         self.empty_ns = self._calibrate()
+        self._others_ns = self.watched.others_ns()  # what threads did while loading is no work on a call
         self._home = self.watched.stance()
+
+    def calm(self) -> None:
+        """Be an ordinary process from now on."""
+        if self.urgent:
+            make_fair(self.pid)
+            self.urgent = False
 
     @property
     def placed(self) -> bool:
@@ -118,6 +127,10 @@ class Runner:
             if self._process.poll() is not None:
                 raise self._not_loaded()
             if time.monotonic() > deadline:
+                if not self.pid:
+                    raise JudgeFault(
+                        f"the runner did not start within {START_LIMIT_S:.0f} s; is this machine overloaded?"
+                    )
                 detail = {"message": f"the library did not load within {START_LIMIT_S:.0f} s; do no work at load time"}
                 raise Rejected(Outcome.TIMEOUT, "load", detail, self._tail())
             time.sleep(0.0002)
@@ -172,7 +185,7 @@ class Runner:
             Rejected: outcome `timeout`, `crashed` or `resource`, or `tampered`: see `_check_stance`.
         """
         ran_before, waited_before = self.watched.ran_and_waited_ns()
-        with urgent() if warm else contextlib.nullcontext():
+        with urgent() if warm and self.urgent else contextlib.nullcontext():
             self.resume(min(max(self._last_ns, WARM_LEAST_NS), WARM_MOST_NS) if warm else 0)
             self._check_idle()
             with watch.stage("kernel"):
@@ -183,12 +196,13 @@ class Runner:
         elapsed_ns = max(timing.elapsed_ns - self.empty_ns, 1)
         self._last_ns = elapsed_ns
         ran_ns, waited_ns = self.watched.ran_and_waited_ns()
-        # A main thread that waits for others of its own is off its core as well, and rightly.
-        away_ns = awake_ns - (ran_ns - ran_before) if self.watched.alone() else waited_ns - waited_before
+        # A main thread that waits for others of its own is rightly off its core; and some kernels count nothing.
+        counted = ran_ns > 0 and self.watched.alone()
+        away_ns = awake_ns - (ran_ns - ran_before) if counted else waited_ns - waited_before
         taken = away_ns > max(elapsed_ns * DISTURBED_SHARE, DISTURBED_NS)
         offset_ns = elapsed_ns - self._control.own_ns
         strayed = abs(offset_ns) > AGREE_NS + elapsed_ns * AGREE_SHARE
-        return Timing(elapsed_ns, timing.disturbed + int(taken), away_ns, offset_ns, strayed)
+        return Timing(elapsed_ns, timing.disturbed + int(taken), offset_ns, strayed)
 
     def _check_idle(self) -> None:
         """Raises Rejected (`tampered`) when other threads have worked since the process was last stopped.

@@ -75,7 +75,8 @@ class Watched:
     def ran_and_waited_ns(self) -> tuple[int, int]:
         """How long (ns) the main thread has had a core, and has stood ready without one, in all its life.
 
-        Exact for a stopped one only. What a hypervisor took away counts as neither.
+        Exact for a stopped one only; both are 0 where the kernel does not count. What a hypervisor took away is in
+        neither.
         """
         return _figures(_again(self._schedstat))
 

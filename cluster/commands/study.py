@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bench.errors import UsageError
 from bench.judge.schemas import Language
 from cluster.commands.slurm_flags import (
     Account,
@@ -110,7 +111,7 @@ def plan(
     if as_json:
         typer.echo(json.dumps(plan_document(found, built, said)))
     else:
-        print_plan(found, built, said)
+        print_plan(found, built, said, system)
 
 
 @app.command()
@@ -151,14 +152,19 @@ def submit(
     from cluster.study.render import build, write
     from cluster.study.studies import read_study
 
+    if local and system not in (None, "local"):
+        raise UsageError(f"--local is --system local, and --system {system} was given; keep one")
     choices = _choices("local" if local else system, hardware, overrides, given_flags(context))
+    here = choices.system.facts.launcher == "local"
+    if run_root is not None and not here:
+        raise UsageError("--run-root is for jobs on this machine; say --set RUN_ROOT=FOLDER")
     found, folder = read_study(study), render_to or experiments_root()
     built = build(found, layers_root(), folder, choices)
     refuse_unset_keys(built, choices.environ)
     if not accept_training_tier:
         refuse_training_tier(built)
     rendered = write(built)
-    if choices.system.facts.launcher == "local":
+    if here:
         code = run_locally(found, rendered, run_root, as_json)
     else:
         code = submit_to_slurm(found, rendered, again=again, wait=wait, as_json=as_json)
@@ -228,7 +234,6 @@ def import_run(
 def _choices(system: str | None, hardware: str | None, overrides: list[str] | None, flags: dict[str, str]) -> "Choices":
     import os
 
-    from bench.errors import UsageError
     from cluster.study.render import Choices
     from cluster.study.systems import choose_system
 

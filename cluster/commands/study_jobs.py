@@ -1,10 +1,11 @@
 """Runs the setups of a study: as jobs of Slurm, or as few jobs as possible on this machine; and finds them again."""
 
+import contextlib
 import json
 import os
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 import typer
 
 from bench.errors import EnvironmentFault, ExitCode
+from bench.judge.schemas import Problem
 from bench.places import anchored
 from bench.reports.terminal import console_for
 from cluster.commands.local_job import Done, live, print_done
@@ -23,12 +25,12 @@ from cluster.study import queue
 from cluster.study.problems import problems_of
 from cluster.study.queue import QueuedJob, QueueState
 from cluster.study.render import RenderedSetup
-from cluster.study.settings import read_settings
+from cluster.study.settings import JobSettings, read_settings
 from cluster.study.snapshots import Snapshot, snapshot
 from cluster.study.status import Accounts, Part, Planned, Tally, account, find_runs
 from cluster.study.studies import Study
 
-LOOK_EVERY_S = 10.0
+LOOK_EVERY_S, MISSED_LOOKS = 10.0, 60
 SHOWN_SLOTS = 4  # of those with one reason; --json has them all
 
 
@@ -64,7 +66,14 @@ def waves(rendered: Sequence[RenderedSetup]) -> list[list[RenderedSetup]]:
 def submit_to_slurm(
     study: Study, rendered: Sequence[RenderedSetup], *, again: bool, wait: bool, as_json: bool
 ) -> ExitCode:
-    """Submit one job a setup, but none for a setup that has one in the queue unless `again`."""
+    """Submit one job a setup, but none for a setup that has one in the queue unless `again`.
+
+    Raises:
+        EnvironmentFault: this version has no batch script, Slurm does not answer, or sbatch refuses a job.
+    """
+    if not queue.SBATCH_SCRIPT.is_file():
+        why = "this version cannot run a job under Slurm yet; --local runs the study on this machine"
+        raise EnvironmentFault(f"{queue.SBATCH_SCRIPT} is not there: {why}")
     known = queue.by_setup(queue.jobs_of(str(os.getuid())))
     now = datetime.now(UTC)
     jobs: list[SubmittedJob] = []
@@ -123,7 +132,7 @@ def _submitted(
 def _follow(jobs: Sequence[SubmittedJob], as_json: bool) -> ExitCode:
     """Wait until none of the jobs is in the queue any more; the first exit code that is not 0."""
     console, last, ours = console_for(stderr=as_json), "", {job.job_id for job in jobs}
-    while left := [job for job in queue.jobs_of(str(os.getuid())) if job.job_id in ours]:
+    while left := [job for job in _queue_patiently() if job.job_id in ours]:
         running = sum(job.state is QueueState.RUNNING for job in left)
         line = f"{running} jobs run, {len(left) - running} wait, {len(jobs) - len(left)} have ended"
         if line != last:
@@ -131,6 +140,15 @@ def _follow(jobs: Sequence[SubmittedJob], as_json: bool) -> ExitCode:
         last = line
         time.sleep(LOOK_EVERY_S)
     return _worst([exit_of(job.layout) for job in jobs])
+
+
+def _queue_patiently() -> list[QueuedJob]:
+    """The queue; Slurm may be away for some minutes while jobs are followed for hours."""
+    for _ in range(MISSED_LOOKS):
+        with contextlib.suppress(EnvironmentFault):
+            return queue.jobs_of(str(os.getuid()))
+        time.sleep(LOOK_EVERY_S)
+    return queue.jobs_of(str(os.getuid()))
 
 
 def _worst(codes: Sequence[ExitCode]) -> ExitCode:
@@ -145,23 +163,23 @@ def accounts_of(study: Study, built: Sequence[RenderedSetup], run_root: Path | N
         EnvironmentFault: squeue is here and does not answer.
     """
     jobs = queue.jobs_of(str(os.getuid())) if shutil.which("squeue") else []
-    runs = find_runs(_run_roots(built, run_root))
-    return account(study.study, [_planned(setup) for setup in built], runs, queue.by_setup(jobs))
+    rendered = [_rendered(setup) for setup in built]
+    runs = find_runs([run_root.resolve()] if run_root else _run_roots(rendered))
+    planned = [Planned(settings.record, problems) for settings, problems in rendered]
+    return account(study.study, planned, runs, queue.by_setup(jobs))
 
 
-def _planned(setup: RenderedSetup) -> Planned:
-    """A setup as this study rendered it, or as it would be."""
+def _rendered(setup: RenderedSetup) -> tuple[JobSettings, Sequence[Problem]]:
+    """A setup as this study rendered it, with what was set on the command line then; or as it would be."""
     if setup.env.exists():
         settings = read_settings(setup.env)
         if settings.study == setup.study.study:
-            return Planned(settings.record, problems_of(settings))
-    return Planned(setup.settings.record, setup.problems)
+            return settings, problems_of(settings)
+    return setup.settings, setup.problems
 
 
-def _run_roots(built: Sequence[RenderedSetup], run_root: Path | None) -> list[Path]:
-    if run_root is not None:
-        return [run_root.resolve()]
-    return list(dict.fromkeys(anchored(setup.settings.run_root).resolve() for setup in built))
+def _run_roots(rendered: Iterable[tuple[JobSettings, Sequence[Problem]]]) -> list[Path]:
+    return list(dict.fromkeys(anchored(settings.run_root).resolve() for settings, _ in rendered))
 
 
 def print_accounts(accounts: Accounts) -> None:

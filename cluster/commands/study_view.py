@@ -113,8 +113,11 @@ def _planned(setup: RenderedSetup) -> dict[str, Any]:
     }
 
 
-def print_plan(study: Study, rendered: Sequence[RenderedSetup], said: Sequence[str]) -> None:
-    """One row a setup, the sums, and what an operator should know before submitting; `said` are the plan's notes."""
+def print_plan(study: Study, rendered: Sequence[RenderedSetup], said: Sequence[str], system: str | None = None) -> None:
+    """One row a setup, the sums, and what an operator should know before submitting.
+
+    `said` are the plan's notes, `system` the one that was named for it.
+    """
     print_lines([f"{study.study}: {study.question}", *([f"feeds: {study.feeds}"] if study.feeds else [])])
     print_rows(PLAN_COLUMNS, [_plan_row(setup) for setup in rendered])
     problems, hours = sum(len(setup.problems) for setup in rendered), sum(setup.node_hours for setup in rendered)
@@ -123,7 +126,8 @@ def print_plan(study: Study, rendered: Sequence[RenderedSetup], said: Sequence[s
         print_lines([f"{provider} ({key}) would see up to {agents} agents at once, from {number} setups"])
     print_lines([f"warning: {text}" for text in warnings(rendered)])
     print_lines([f"note: {text}" for text in said])
-    print_lines([f"to run it: kcourt study submit {study.study}"])
+    named = f" --system {system}" if system else ""
+    print_lines([f"to run it: kcourt study submit {study.study}{named}"])
 
 
 def _plan_row(setup: RenderedSetup) -> tuple[str, ...]:

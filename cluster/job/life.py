@@ -34,6 +34,11 @@ from cluster.study.wave import Wave
 
 READY_PAUSE_S = 0.25
 WATCH_PAUSE_S = 0.5
+# KEYs that later pieces follow: a job that took them would not do what its rows say.
+NOT_YET = (
+    *("AGENT_LLM_MODE", "AGENT_BUDGET_MODE", "AGENT_MAX_ITERATIONS", "GRADE_CPUS", "JUDGE_GRADES_PER_HOUR"),
+    *("ARENA_POWER", "ARENA_THRESHOLD"),
+)
 
 
 class View(Protocol):
@@ -109,6 +114,9 @@ def make_plan(settings: JobSettings, launcher: Launcher) -> Plan:
         raise ConfigError(
             f"CONTAINER_RUNTIME={settings.container_runtime}: no container can be started yet; set none: on the host"
         )
+    for key in NOT_YET:
+        if settings.values[key] != JobSettings.model_fields[key.lower()].default:
+            raise ConfigError(f"{key}={settings.values[key]}: nothing follows this key yet; leave it out")
     if settings.device != "cpu":
         raise ConfigError(f"DEVICE={settings.device}: judges grade on CPUs alone yet; set DEVICE=cpu")
     return plan

@@ -1,6 +1,5 @@
 """Run configurations of AgentKernelArena, read as studies; what has no counterpart here is listed, never dropped."""
 
-import difflib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from agent.harnesses import GROUP
 from bench.errors import ConfigError
 from bench.judge.schemas import Language
 from bench.task import select
+from bench.wording import nearest
 from cluster.study.first_use import as_yaml
 from cluster.study.hardware import read_hardware
 from cluster.study.identity import CONTROL
@@ -170,7 +170,7 @@ def _plain(name: str) -> str:
 
 
 def _nearest_kind(kind: str) -> str:
-    near = difflib.get_close_matches(kind, [*KINDS, *FOREIGN], n=1, cutoff=0)[0]
+    near = nearest(kind, [*KINDS, *FOREIGN])
     return f"no kind of task that is known here; the nearest is {near}"
 
 
@@ -213,7 +213,7 @@ def _treatments(suffixes: Sequence[str], warnings: list[str]) -> list[str]:
 
 def _harness(template: str, warnings: list[str]) -> str:
     if template not in HARNESSES:
-        near = difflib.get_close_matches(template, HARNESSES, n=1, cutoff=0)[0]
+        near = nearest(template, HARNESSES)
         warnings.append(f"agent.template: {template} is no agent that is known here; the nearest is {near}")
     harness = HARNESSES.get(template, template)
     if harness not in entry_points(group=GROUP).names:

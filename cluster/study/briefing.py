@@ -1,6 +1,5 @@
 """What the agents of one setup are given: prompt, tools, skills, files; refused when it promises what does not hold."""
 
-import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from bench.errors import ConfigError
 from bench.judge.contract import contract
 from bench.judge.schemas import Problem
 from bench.task import find_task
+from bench.wording import nearest
 from cluster.study.problems import start_material
 from cluster.study.settings import JobSettings
 from cluster.study.treatments import Treatment, read_treatment, text_of
@@ -52,7 +52,7 @@ def _named(settings: JobSettings, key: str) -> tuple[Tool, ...]:
     words = [word for word in str(settings.values[key]).split(",") if word]
     for word in words:
         if word not in list(Tool):
-            near = difflib.get_close_matches(word, list(Tool), n=1, cutoff=0)[0]
+            near = nearest(word, list(Tool))
             raise ConfigError(f"setup '{settings.setup}': {key}: no tool '{word}'; the nearest known one is '{near}'")
     return tuple(map(Tool, words))
 

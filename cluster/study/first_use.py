@@ -10,12 +10,13 @@ import yaml
 
 from bench.errors import ConfigError, UsageError
 from bench.task import select
+from bench.wording import nearest
 from cluster.study.identity import CONTROL
 from cluster.study.origins import stacked, values_of
 from cluster.study.places import experiments_root, layers_root
 from cluster.study.settings import JobSettings
 from cluster.study.setups import Setups, read_setups
-from cluster.study.systems import choose_system, nearest, read_systems
+from cluster.study.systems import choose_system, read_systems
 from cluster.study.treatments import read_treatment
 
 # In place of a model: the study's agents replay the kernels' own controls, and need nothing but this machine.
@@ -152,7 +153,7 @@ def suggested_name(name: str) -> str:
 
 
 def write_new(files: Mapping[Path, str], force: bool) -> None:
-    """Write files that are not there yet, all of them or none.
+    """Write files that are not there yet, none when one is there already.
 
     Raises:
         ConfigError: one is there, and `force` is not said; or it cannot be written.

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from math import ceil
 
 from bench.errors import ConfigError, UsageError
+from bench.wording import nearest
 from cluster.study.settings import JobSettings
-from cluster.study.systems import Source, System, nearest
+from cluster.study.systems import Source, System
 from cluster.study.wall_time import parse_wall, wall_text
 
 STAGING_S = 3 * 3600

@@ -21,6 +21,11 @@ def layers_root() -> Path:
     return own if (own / "setups.yaml").is_file() else checkout() / "experiments"
 
 
+def folders_of(kind: str) -> list[Path]:
+    """Where studies or treatments lie: the operator's own folder first, then the shipped one."""
+    return list(dict.fromkeys(root / kind for root in (experiments_root(), checkout() / "experiments")))
+
+
 def env_of_setup(setup: str) -> Path:
     """The env file of a rendered setup, or the env file that is named itself.
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import get_args
 
@@ -54,8 +54,14 @@ class RenderedSetup:
     treatment: Treatment
     problems: tuple[Problem, ...]
     left_out: tuple[str, ...]
-    shape: tuple[Option, ...]
+    choices: Choices
     compares_with: str | None
+
+    @cached_property
+    def shape(self) -> tuple[Option, ...]:
+        """What Slurm is asked for; raises ConfigError where that cannot be said. Only plans and jobs need it."""
+        choices, problems = self.choices, len(self.problems)
+        return tuple(job_shape(self.settings, choices.system, choices.flags, choices.environ, problems))
 
     @property
     def name(self) -> str:
@@ -137,7 +143,12 @@ def shared_with(built: Sequence[RenderedSetup]) -> dict[str, str]:
 
 
 def write(built: list[RenderedSetup]) -> list[RenderedSetup]:
-    """Write the env file and the problems file of each setup; raises EnvironmentFault when that cannot be done."""
+    """Write the env file and the problems file of each setup; raises EnvironmentFault when that cannot be done.
+
+    A setup whose job cannot be asked for (ConfigError) is refused before anything is written.
+    """
+    for setup in built:
+        _ = setup.shape
     for setup in built:
         _write(setup.problems_file, setup.problems_text)
         _write(setup.env, setup.env_text)
@@ -204,7 +215,7 @@ class _Builder:
             treatment=treatment,
             problems=problems,
             left_out=tuple(task.name for task in self.tasks if settings.language not in task.manifest.languages),
-            shape=tuple(self._shape(settings, len(problems))),
+            choices=self.choices,
             compares_with=control,
         )
 
@@ -214,9 +225,6 @@ class _Builder:
         if enforced not in self.checked:
             check_treatment(settings, treatment, problem)
             self.checked.add(enforced)
-
-    def _shape(self, settings: JobSettings, problems: int) -> list[Option]:
-        return job_shape(settings, self.choices.system, self.choices.flags, self.choices.environ, problems)
 
     def _treatment_name(self, cell: Cell) -> str:
         written = {**self.study.settings, **cell.written.settings}
@@ -245,7 +253,7 @@ class _Builder:
             said["AGENT_SCRIPT_RULE"] = cell.written.script.value
         return [
             *self.layers(str(cell.point.get(Axis.MODEL, ""))),
-            Layer(f"treatment {treatment.name}", self.root / "treatments", dict(treatment.env)),
+            Layer(f"treatment {treatment.name}", treatment.path, dict(treatment.env)),
             study.layer(f"study {study.study}", study.settings, "settings"),
             study.layer(f"setup {cell.setup}", cell.written.settings, "setups", cell.setup, "settings"),
             Layer(f"setup {cell.setup}", study.path, said | cell.axis_values),

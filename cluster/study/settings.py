@@ -1,6 +1,5 @@
 """Every KEY that a job understands: its type, unit, default, role and meaning; unknown keys are errors."""
 
-import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -12,7 +11,7 @@ from pydantic_core import PydanticUndefined
 
 from bench.errors import ConfigError, UsageError
 from bench.judge.schemas import SetupRecord
-from bench.wording import first_fault
+from bench.wording import first_fault, nearest
 from cluster.study.env_files import as_text, read_env
 from cluster.study.keys import AgentKeys, InferenceKeys, JobKeys, JudgeKeys, Key, Role, SetupKeys, TreatmentKeys
 
@@ -170,7 +169,7 @@ def known_key(key: str) -> Key:
     """
     if key in keys():
         return keys()[key]
-    near = difflib.get_close_matches(key.upper(), keys(), n=1, cutoff=0)[0]
+    near = nearest(key.upper(), keys())
     raise UsageError(f"unknown key {key}; the nearest known key is {near}")
 
 

@@ -14,12 +14,12 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 from bench import yaml_lines
 from bench.errors import ConfigError
 from bench.judge.schemas import Language
-from bench.places import checkout
 from bench.task import FieldFault
+from bench.wording import nearest
 from cluster.study.env_files import as_text
 from cluster.study.identity import CONTROL, USUAL_HARNESS, Identity, temperature_text
 from cluster.study.origins import Layer
-from cluster.study.places import experiments_root
+from cluster.study.places import folders_of
 from cluster.study.scripts import ScriptRule
 from cluster.study.yaml_files import read_yaml
 
@@ -128,7 +128,7 @@ class Study(BaseModel):
             raise FieldFault("control", "name one axis that varies and the value of the control, as {treatment: none}")
         ((name, value),) = self.control.items()
         if name not in list(Axis):
-            near = difflib.get_close_matches(name, list(Axis), n=1, cutoff=0)[0]
+            near = nearest(name, list(Axis))
             raise FieldFault(f"control.{name}", f"is no axis; the nearest is {near}")
         listed = self.values(Axis(name))
         if value not in listed:
@@ -235,14 +235,9 @@ def compares_with(cell: Cell, study: Study, all_cells: Sequence[Cell]) -> str | 
     return next(other.setup for other in all_cells if other.point == wanted)
 
 
-def studies_folders() -> list[Path]:
-    """Where studies lie: the operator's own folder first, then the shipped ones."""
-    return list(dict.fromkeys(root / "studies" for root in (experiments_root(), checkout() / "experiments")))
-
-
 def known_studies(folder: Path | None = None) -> list[str]:
     """Names of the studies that can be read, in alphabetical order."""
-    folders = [folder] if folder else studies_folders()
+    folders = [folder] if folder else folders_of("studies")
     return sorted({path.stem for place in folders for path in place.glob("*.yaml")})
 
 
@@ -252,7 +247,7 @@ def read_study(name: str, folder: Path | None = None) -> Study:
     Raises:
         ConfigError: there is none (the nearest is named), or its file is wrong (file, line and key are named).
     """
-    folders = [folder] if folder else studies_folders()
+    folders = [folder] if folder else folders_of("studies")
     path = next((path for place in folders if (path := place / f"{name}.yaml").is_file()), None)
     if path is None:
         known = known_studies(folder)

@@ -1,7 +1,6 @@
 """Systems: what the package and the site know of machines, and which of them this is."""
 
-import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, RootModel, ValidationError
 
 from bench.errors import ConfigError
-from bench.wording import first_fault
+from bench.wording import first_fault, nearest
 from bench.yaml_lines import Document
 from cluster.study.wall_time import parse_wall
 from cluster.study.yaml_files import read_yaml
@@ -191,8 +190,3 @@ def _of_cluster(systems: Mapping[str, System], cluster: str) -> System:
         f"SLURM_CLUSTER_NAME={cluster}: no system is for this cluster; name one with --system or KCOURT_SYSTEM "
         f"({', '.join(systems)}), or describe this one in a site file: `kcourt init` writes it"
     )
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """The known name that is most like a wrong one."""
-    return difflib.get_close_matches(name, known, n=1, cutoff=0)[0]

@@ -13,9 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from agent.prompts.given import FILES, SKILL_PAGE, SKILLS
 from agent.tools.offered import Tool
 from bench.errors import ConfigError
-from bench.places import checkout
 from cluster.study.identity import CONTROL
-from cluster.study.places import experiments_root
+from cluster.study.places import folders_of
 from cluster.study.yaml_files import read_yaml
 
 # What a treatment calls start material, and the AGENT_START of that.
@@ -71,10 +70,6 @@ class SkillPages:
     folder: Path
     trigger: str
 
-    @property
-    def page(self) -> Path:
-        return self.folder / SKILL_PAGE
-
 
 @dataclass(frozen=True)
 class Switch:
@@ -89,9 +84,13 @@ class Switch:
 
 @dataclass(frozen=True)
 class Treatment:
-    """What one setup changes in what its agents get; one treatment or several, composed from left to right."""
+    """What one setup changes in what its agents get; one treatment or several, composed from left to right.
+
+    `path` is the file of the last of them.
+    """
 
     name: str
+    path: Path
     summary: str
     start: str | None = None
     hints: tuple[Text, ...] = ()
@@ -119,14 +118,9 @@ class Treatment:
         return pages | {f"{FILES}/{name}": path.read_bytes() for name, path in self.files.items()}
 
 
-def treatments_folders() -> list[Path]:
-    """Where treatments lie: the operator's own folder first, then the shipped ones."""
-    return list(dict.fromkeys(root / "treatments" for root in (experiments_root(), checkout() / "experiments")))
-
-
 def known_treatments(folder: Path | None = None) -> list[str]:
     """Names of the treatments that can be composed, in order."""
-    folders = [folder] if folder else treatments_folders()
+    folders = [folder] if folder else folders_of("treatments")
     return sorted({path.parent.name for place in folders for path in place.glob("*/treatment.yaml")})
 
 
@@ -144,14 +138,15 @@ def read_treatment(name: str, folder: Path | None = None) -> Treatment:
 
 
 def _read(name: str, folder: Path | None) -> Treatment:
-    for place in [folder] if folder else treatments_folders():
+    folders = [folder] if folder else folders_of("treatments")
+    for place in folders:
         path = place / name / "treatment.yaml"
         if _NAME.fullmatch(name) and path.is_file():
             return _treatment(name, path)
     known = known_treatments(folder)
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"did you mean '{near[0]}'?" if near else f"known ones: {', '.join(known) or 'none'}"
-    raise ConfigError(f"no treatment '{name}' in {folder or treatments_folders()[0]}; {hint}")
+    raise ConfigError(f"no treatment '{name}' in {folder or folders_of('treatments')[0]}; {hint}")
 
 
 def _treatment(name: str, path: Path) -> Treatment:
@@ -170,6 +165,7 @@ def _treatment(name: str, path: Path) -> Treatment:
     }
     return Treatment(
         name=name,
+        path=path,
         summary=given.summary,
         start=given.start,
         hints=tuple(Text(hint, text_of(hint)) for hint in hints),
@@ -232,6 +228,7 @@ def _composed(one: Treatment, other: Treatment) -> Treatment:
             refuse(f"tool '{tool}' is {ours} and {theirs}")
     return Treatment(
         name=f"{one.name}+{other.name}",
+        path=other.path,
         summary=f"{one.summary} {other.summary}",
         start=one.start or other.start,
         hints=one.hints + other.hints,

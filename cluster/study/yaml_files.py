@@ -1,6 +1,5 @@
 """YAML files of experiments: parsed and checked against a model, every fault with its file, line and key."""
 
-import difflib
 from functools import cache
 from pathlib import Path
 from typing import TypeVar
@@ -10,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 from bench import yaml_lines
 from bench.errors import ConfigError
 from bench.task import FieldFault
-from bench.wording import first_fault
+from bench.wording import first_fault, nearest
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -52,6 +51,6 @@ def _worded(error: ValidationError, model: type[BaseModel]) -> tuple[list[str], 
         return cause.where, str(cause)
     keys = [str(part) for part in found["loc"]]
     if found["type"] == "extra_forbidden" and len(keys) == 1:
-        near = difflib.get_close_matches(keys[0], model.model_fields, n=1, cutoff=0)[0]
+        near = nearest(keys[0], model.model_fields)
         return keys, f"unknown key; the nearest known key is {near}"
     return keys, first_fault(error).message
