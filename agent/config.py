@@ -19,6 +19,11 @@ EVENTS, RECORD, MATERIAL, GIVEN = "events.jsonl", "tokens.json", "tasks", "setup
 Place = Annotated[Path, AfterValidator(Path.absolute)]
 
 
+def striped(index: int, count: int) -> int:
+    """Which of `count` ranks or replicas serves what has this global index: each in turn."""
+    return index % count
+
+
 class AgentConfig(BaseModel):
     """Settings of one agent node."""
 
@@ -76,7 +81,7 @@ class AgentConfig(BaseModel):
 
     def home_rank(self, index: int) -> int:
         """Rank that serves the problem of this global index."""
-        return index % len(self.judge_urls)
+        return striped(index, len(self.judge_urls))
 
     def worker_cpus(self, worker: int) -> set[int] | None:
         """CPUs of one worker; with fewer CPUs than workers, some share one."""

@@ -64,6 +64,9 @@ class JudgeConfig(BaseModel):
     device: Annotated[Literal["cpu"], Field(description="Device that grades.")] = "cpu"
     timing_cores: Annotated[tuple[int, ...] | None, Field(description="Cores of timed code; none: planned.")] = None
     clock_core: Annotated[int | None, Field(description="Core of the judge's clock; none: planned.")] = None
+    warm_up: Annotated[
+        bool, Field(description="Build denominators of this rank's share of the kernels while nothing waits.")
+    ] = True
     queue_limit: Annotated[int, Field(ge=1, description="Waiting requests beyond which 429 is answered.")] = 256
     max_body_bytes: Annotated[int, Field(ge=1024, description="Largest request body, bytes.")] = 8 << 20
 
@@ -74,6 +77,11 @@ class JudgeConfig(BaseModel):
         if self.timing_cores is not None and (not self.timing_cores or self.clock_core in self.timing_cores):
             raise ValueError("timing_cores needs at least one core, and clock_core another one")
         return self
+
+    @property
+    def to_warm(self) -> tuple[str, ...]:
+        """This rank's share of the job's kernels, which it builds ahead."""
+        return tuple(dict.fromkeys(self.problems))[self.rank :: self.ranks] if self.warm_up else ()
 
     @classmethod
     def read(cls, path: Path) -> "JudgeConfig":

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -19,6 +19,8 @@ import psutil
 from bench.errors import EnvironmentFault
 
 OUTPUT_CAP_BYTES = 16 << 10
+# What a scheduler or an operator may send to every process of a job at once.
+STOPS = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2})
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
@@ -119,10 +121,12 @@ def spawn(
     errors: IO[Any] | int = subprocess.STDOUT,
     stdin: IO[Any] | int = subprocess.DEVNULL,
     pass_fds: Sequence[int] = (),
+    holds_stops: bool = False,
 ) -> subprocess.Popen[bytes]:
     """Start a command in a session of its own; stdout goes to `output`, stderr to `errors` (default: the same).
 
-    stdin is closed unless the caller talks to the child through it.
+    stdin is closed unless the caller talks to the child through it. With `holds_stops` the child begins with STOPS
+    blocked: none of them ends it before it has said, by `ignore_stops` or `let_stops_in`, what it makes of them.
 
     Raises:
         EnvironmentFault: the program does not exist; the message names it.
@@ -132,18 +136,41 @@ def spawn(
         raise EnvironmentFault(f"'{argv[0]}' is not here; install it or put it on PATH")
     command = limited(argv, limits) if limits else list(argv)
     try:
-        return subprocess.Popen(
-            command,
-            stdin=stdin,
-            stdout=output,
-            stderr=errors,
-            cwd=cwd,
-            env=None if env is None else dict(env),
-            pass_fds=tuple(pass_fds),
-            start_new_session=True,
-        )
+        with _stops_blocked() if holds_stops else contextlib.nullcontext():
+            return subprocess.Popen(
+                command,
+                stdin=stdin,
+                stdout=output,
+                stderr=errors,
+                cwd=cwd,
+                env=None if env is None else dict(env),
+                pass_fds=tuple(pass_fds),
+                start_new_session=True,
+            )
     except FileNotFoundError as error:
         raise EnvironmentFault(f"'{error.filename}' is not here; install it or put it on PATH") from error
+
+
+@contextlib.contextmanager
+def _stops_blocked() -> Iterator[None]:
+    """This thread, and what it starts meanwhile, takes none of STOPS; those that came are delivered afterwards."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def ignore_stops() -> None:
+    """Let STOPS pass by this process and, since exec keeps that, by everything that it starts from now on."""
+    for number in STOPS:
+        signal.signal(number, signal.SIG_IGN)
+    let_stops_in()
+
+
+def let_stops_in() -> None:
+    """Have STOPS delivered, those too that came while `spawn` held them back."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
 
 
 def ends_within(child: "subprocess.Popen[bytes]", timeout_s: float | None) -> bool:

@@ -53,6 +53,13 @@ class ProfileOrder(Closed):
     seed: Seed
 
 
+class WarmOrder(Closed):
+    """A kernel whose denominators are to be built ahead, and the languages that its submissions are written in."""
+
+    kernel: str
+    languages: tuple[Language, ...] = ()
+
+
 class Cell(Closed):
     """One timed input: its sizes and n paired times a side (ns), in the order they were paired.
 

@@ -1,9 +1,10 @@
-"""The measuring process of a judge: grades or profiles one order a line, away from the web server.
+"""The measuring process of a judge: grades, profiles or warms one order a line, away from the web server.
 
 `python -m bench.worker <judge.json>`; stdin and stdout carry one JSON object a line. It says `{"ready": {...}}` after
 it has graded one of its own references, or `{"unfit": "why"}`; then answers each `{"order": GradeOrder}` with
 `{"report": GradeReport}`, each `{"profile": ProfileOrder}` with `{"profiled": ProfileReport}` or
-`{"lacking": Lacking}`, and what it cannot do with `{"fault": "why"}`.
+`{"lacking": Lacking}`, each `{"warm": WarmOrder}` with `{"warmed": "<kernel>"}`, and what it cannot do with
+`{"fault": "why"}`.
 """
 
 import gc
@@ -24,24 +25,28 @@ from bench.errors import EnvironmentFault, JudgeFault, KernelcourtError
 from bench.grade import grade
 from bench.judge.schemas import Closed, Kind, Language, Outcome, Preset
 from bench.profile import profile
-from bench.records import GradeOrder, Lacking, ProfileOrder
+from bench.records import GradeOrder, Lacking, ProfileOrder, WarmOrder
 from bench.task import Task, select
+from bench.warm import warm
 
 
 class _Line(Closed):
-    """What is to be done: one of the two."""
+    """What is to be done: one of the three."""
 
     order: GradeOrder | None = None
     profile: ProfileOrder | None = None
+    warm: WarmOrder | None = None
 
     @model_validator(mode="after")
     def _one_order(self) -> Self:
-        if (self.order is None) == (self.profile is None):
-            raise ValueError("a line holds either 'order' or 'profile'")
+        if [self.order, self.profile, self.warm].count(None) != 2:
+            raise ValueError("a line holds one of 'order', 'profile' and 'warm'")
         return self
 
 
 def main() -> int:
+    # A job's end is the judge's to hear: a runner or a compiler that it ended would count against its submission.
+    process.ignore_stops()
     process.die_with_parent()
     process.adopt_orphans()
     answers = _private_stdout()
@@ -69,6 +74,9 @@ def answer(line: str, court: Court) -> dict[str, Any]:
         asked = _Line.model_validate_json(line)
         if asked.order is not None:
             return {"report": grade(asked.order, court).model_dump(mode="json")}
+        if asked.warm is not None:
+            warm(asked.warm, court)
+            return {"warmed": asked.warm.kernel}
         assert asked.profile is not None
         found = profile(asked.profile, court)
         return {"lacking" if isinstance(found, Lacking) else "profiled": found.model_dump(mode="json")}

@@ -1,6 +1,7 @@
 """A measuring process that measures nothing: same protocol, told what to find by a comment in the source.
 
 `// fake: <outcome>`, `die`, `fault`, `fault-once <file>`, `wait <file>`, `nan`, `lacking`; any other source is solved.
+A kernel to warm is done at once, or when the file of that name is there; `broken` cannot be warmed.
 """
 
 import json
@@ -89,6 +90,12 @@ def main() -> int:
     _say({"ready": {"sandbox": "limits", "device": "cpu", "cores": {"timing": [0], "clock": 1}}})
     for line in sys.stdin:
         asked = json.loads(line)
+        if "warm" in asked:
+            kernel = asked["warm"]["kernel"]
+            if kernel.startswith("/"):
+                _wait_for(Path(kernel))
+            _say({"fault": "no compiler"} if kernel == "broken" else {"warmed": kernel})
+            continue
         order: Any = (GradeOrder if "order" in asked else ProfileOrder).model_validate(*asked.values())
         _, _, word = (order.source or "").partition("// fake: ")
         match word.split():

@@ -1,4 +1,4 @@
-"""Starts a real rank for tests: router, judge and the fake measuring process, on free ports."""
+"""Starts a real rank for tests on free ports: router and judge, with the fake measuring process or the real one."""
 
 import contextlib
 import json
@@ -135,13 +135,19 @@ def rank(
     restarts: int = 5,
     healthy: bool = True,
     stall_s: float = PATIENCE_S,
+    measures: bool = False,
     **settings: Any,
 ) -> Iterator[Rank]:
-    """A rank that runs; it is ended, whatever happens. Its router waits `stall_s` for the rest of a body."""
+    """A rank that runs; it is ended, whatever happens. Its router waits `stall_s` for the rest of a body.
+
+    One that `measures` is `kcourt serve` itself, and knows neither `restarts` nor `stall_s`.
+    """
     path = write_config(folder, closed, **settings)
     program = str(Path(__file__).with_name("fake_rank.py"))
     output = (folder / "router.out").open("ab")
     argv = [sys.executable, program, path, str(restarts), str(stall_s)]
+    if measures:
+        argv = [str(Path(sys.executable).with_name("kcourt")), "serve", "--config", str(path)]
     process = subprocess.Popen(argv, stdout=output, stderr=output)
     config = json.loads(path.read_text())
     url = f"http://127.0.0.1:{config['router_port']}"

@@ -21,18 +21,24 @@ agents/agent-0.json
 agents/driver-0.log
 agents/node-0
 agents/node-0/events.jsonl
-ended/judge-1.json
+inference.json
+inference/engine-0.log
 judge
 judge/judge-1.json
 judge/rank-1/grades.db
 judge/root.secret
 judge/serve-1.log
 judge/upstream-1.log
+monitor
+monitor/n1.csv
+monitor/n1.log
 report.html
 results.db
 shared
 shared/setups/gold
 shared/tasks/axpy
+state.json
+steps
 summary.json
 """
 
@@ -54,7 +60,16 @@ def every_path(layout):
     nodes = [layout.agent_node(0), layout.agent_config(0), layout.agent_log(0), layout.events(0)]
     setups = [layout.env_snapshot("gold"), layout.script("gold"), layout.setup_problems("gold")]
     setups += [layout.given("gold"), layout.kept_given("gold")]
-    return [*named, *ranks, *nodes, *setups, layout.staged("axpy"), layout.end_record("judge-1")]
+    return [
+        *named,
+        *ranks,
+        *nodes,
+        *setups,
+        layout.staged("axpy"),
+        layout.inference_log(0),
+        layout.monitor_csv("n1"),
+        layout.monitor_log("n1"),
+    ]
 
 
 def test_paths_are_where_the_documentation_says(tmp_path):

@@ -21,12 +21,12 @@ from cluster.job.collect import Launched
 from cluster.job.layout import RunLayout, write_json
 from cluster.job.summary import Ending, Item, OwedClass, Standing, Summary
 from cluster.job.supervise import Cause
-from cluster.study import queue
+from cluster.slurm import slurm_environment
 from cluster.study.briefing import given_to
 from cluster.study.explained import origins_of_env
 from cluster.study.places import layers_root
 from cluster.study.problems import read_problems
-from cluster.study.queue import QueuedJob, QueueState, parse_queue, sbatch_argv, slurm_environment
+from cluster.study.queue import QueuedJob, QueueState, parse_queue, sbatch_argv
 from cluster.study.render import Choices, build, render
 from cluster.study.settings import read_settings
 from cluster.study.snapshots import Snapshot, snapshot
@@ -85,9 +85,6 @@ def home(tmp_path, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "secret-of-a-test")
     for variable in ("KCOURT_SYSTEM", "KCOURT_SYSTEMS_FILE", "SLURM_CLUSTER_NAME"):
         monkeypatch.delenv(variable, raising=False)
-    script = tmp_path / "services.sbatch"
-    script.touch()
-    monkeypatch.setattr(queue, "SBATCH_SCRIPT", script)
     monkeypatch.chdir(tmp_path)
     return folder
 
@@ -127,9 +124,9 @@ def test_the_shell_entry_plans_and_submits_only_when_told(home):
     planned = subprocess.run(words, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     assert "2 setups, 8 problems" in planned.stdout, planned.stderr
     assert calls(home, "sbatch") == []
-    refused = subprocess.run([*words, "--submit"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    assert "this version cannot run a job under Slurm yet" in refused.stderr
-    assert not (home / ".rendered").exists()
+    submitted = subprocess.run([*words, "--submit"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    assert submitted.returncode == 0, submitted.stderr
+    assert len(calls(home, "sbatch")) == 2
 
 
 def test_a_folder_of_ones_own_hides_no_study_that_ships(home):
@@ -286,7 +283,9 @@ def test_a_scripted_plan_that_is_a_file_goes_with_its_snapshot(tmp_path):
 def test_the_command_line_is_golden(home):
     setup = rendered(home)[1]
     made = Snapshot(setup.name, Path("/e/.rendered/short-sonnet45-c-ours-20260102T030405Z-01234567.env"))
-    argv = sbatch_argv(setup.shape, made, Path("/k/cluster/services.sbatch"), Path("/k/.scratch/logs"), 1020)
+    environ = {"PATH": "/bin", "HOME": "/h", "ANTHROPIC_API_KEY": "secret", "OTHER_KEY": "x", "SLURM_NTASKS": "4"}
+    argv = sbatch_argv(setup.shape, [made], Path("/k/.scratch/logs"), setup.settings, environ)
+    argv[-3:-1] = [Path(word).name for word in argv[-3:-1]]
     check_golden("sbatch-command.txt", "\n".join(argv) + "\n")
 
 
@@ -300,7 +299,7 @@ def test_submit_makes_one_job_a_setup_of_a_snapshot_each(home, monkeypatch):
         words = line.split()
         env = Path(words[-1])
         assert env.parent == home / ".rendered" and env.name.startswith(setup)
-        assert {"--parsable", "--no-requeue", f"--job-name={setup}", "--time=01:00:00"} <= {*words}
+        assert {"--parsable", f"--job-name={setup}", "--time=01:00:00"} <= {*words}
         assert f"--output={home.parent / 'scratch'}/logs/services-%j.out" in words
     assert (home.parent / "scratch" / "logs").is_dir()
     assert [line.split(",")[0] for line in done.output.splitlines()] == [
@@ -323,6 +322,20 @@ def test_a_setup_that_waits_or_runs_is_not_submitted_twice_unless_asked(home):
     assert "left out, job 77 is running; --again" in kcourt_study("submit", "mine", "--system", "beverin").output
     kcourt_study("submit", "mine", "--system", "beverin", "--again")
     assert len(calls(home, "sbatch")) == 4
+
+
+def test_the_setups_of_a_wave_share_a_job_and_each_is_found_in_the_queue(home):
+    (home / "studies" / "mine.yaml").write_text(f"{STUDY}wave: true\n")
+    assert "2 setups in 1 job, 8 problems" in kcourt_study("plan", "mine", "--system", "beverin").output
+    done = kcourt_study("submit", "mine", "--system", "beverin", "--json")
+    assert {job["job"] for job in json.loads(done.stdout)["jobs"]} == {"101"}
+    (line,) = calls(home, "sbatch")
+    words = line.split()
+    assert f"--job-name={','.join(SETUPS)}" in words
+    assert [Path(word).name.startswith(setup) for word, setup in zip(words[-2:], SETUPS, strict=True)] == [True, True]
+    (home.parent / "fake" / "queue").write_text(f"101 RUNNING {','.join(SETUPS)}\n")
+    kcourt_study("submit", "mine", "--system", "beverin")
+    assert len(calls(home, "sbatch")) == 1
 
 
 def test_a_refusal_names_the_jobs_that_are_there_already(home):

@@ -15,12 +15,15 @@ from living import ended
 from bench.errors import ExitCode
 from bench.judge.schemas import Health
 from cluster.job.drain import busy, drain
-from cluster.job.launchers import Role, Step, StepState, log_tail, state_of
+from cluster.job.inference import EngineHealth, EngineState
+from cluster.job.launchers import Role, Step, log_tail, read_begin, wait
 from cluster.job.launchers.local import LocalLauncher, free_ports, this_host
 from cluster.job.layout import RunLayout
 from cluster.job.progress import ProgressReader, count_grades
 from cluster.job.ranks import RankHealth, RankState, read_health
+from cluster.job.step import EndRecord, StepState, end_record, masks, state_of
 from cluster.job.supervise import (
+    Beginnings,
     Cause,
     Interrupts,
     Rules,
@@ -34,6 +37,14 @@ from cluster.job.supervise import (
 
 READY, LOST = RankHealth(0, RankState.READY), RankHealth(1, RankState.LOST, "gone")
 RULES = Rules(reserve_s=100, stall_s=60, failover=True)
+SERVES, DEAD = EngineHealth(0, EngineState.READY), EngineHealth(1, EngineState.LOST, "gone")
+
+
+def end(code, state=None):
+    found = state or state_of(code, stopped=False)
+    return EndRecord("agent-0", "agent", "n1", found, code, False, 1.0, None, "2026-01-01T00:00:00.000+00:00")
+
+
 CALM = Sight(ranks=(READY, READY), agents=(None,), quiet_s=1, left_s=1000)
 
 
@@ -41,10 +52,10 @@ CALM = Sight(ranks=(READY, READY), agents=(None,), quiet_s=1, left_s=1000)
     ("sight", "rules", "cause"),
     [
         pytest.param(CALM, RULES, None, id="calm"),
-        pytest.param(replace(CALM, agents=(0, 0)), RULES, Cause.FINISHED, id="all-ended"),
-        pytest.param(replace(CALM, agents=(0, None)), RULES, None, id="one-still-runs"),
-        pytest.param(replace(CALM, agents=(1, 0)), RULES, Cause.FINISHED, id="one-driver-failed"),
-        pytest.param(replace(CALM, agents=(1, 2)), RULES, Cause.SERVICE_LOST, id="every-driver-failed"),
+        pytest.param(replace(CALM, agents=(end(0), end(0))), RULES, Cause.FINISHED, id="all-ended"),
+        pytest.param(replace(CALM, agents=(end(0), None)), RULES, None, id="one-still-runs"),
+        pytest.param(replace(CALM, agents=(end(1), end(0))), RULES, Cause.FINISHED, id="one-driver-failed"),
+        pytest.param(replace(CALM, agents=(end(1), end(2))), RULES, Cause.SERVICE_LOST, id="every-driver-failed"),
         pytest.param(replace(CALM, ranks=(READY, LOST)), RULES, None, id="a-rank-survives"),
         pytest.param(
             replace(CALM, ranks=(READY, LOST)),
@@ -56,6 +67,12 @@ CALM = Sight(ranks=(READY, READY), agents=(None,), quiet_s=1, left_s=1000)
         pytest.param(
             replace(CALM, ranks=(RankHealth(0, RankState.UNFIT), LOST)), RULES, Cause.SERVICE_LOST, id="unfit"
         ),
+        pytest.param(
+            replace(CALM, agents=(end(None, StepState.LOST),)), RULES, Cause.SERVICE_LOST, id="driver-lost-its-node"
+        ),
+        pytest.param(replace(CALM, engines=(SERVES, DEAD)), RULES, None, id="an-engine-survives"),
+        pytest.param(replace(CALM, engines=(DEAD,)), RULES, Cause.SERVICE_LOST, id="no-engine-survives"),
+        pytest.param(replace(CALM, unbegun="agent-0 waits"), RULES, Cause.SERVICE_LOST, id="a-step-never-begins"),
         pytest.param(replace(CALM, left_s=100), RULES, Cause.WALL_CLOCK, id="wall-clock"),
         pytest.param(replace(CALM, left_s=None), RULES, None, id="no-wall-clock"),
         pytest.param(replace(CALM, quiet_s=60), RULES, Cause.STALLED, id="stall"),
@@ -72,7 +89,8 @@ def test_when_a_watch_ends(sight, rules, cause):
     [
         pytest.param(Cause.FINISHED, CALM, True, ExitCode.OK, id="ok"),
         pytest.param(Cause.FINISHED, replace(CALM, ranks=(READY, LOST)), True, ExitCode.DEGRADED, id="rank"),
-        pytest.param(Cause.FINISHED, replace(CALM, agents=(1, 0)), True, ExitCode.DEGRADED, id="node"),
+        pytest.param(Cause.FINISHED, replace(CALM, agents=(end(1), end(0))), True, ExitCode.DEGRADED, id="node"),
+        pytest.param(Cause.FINISHED, replace(CALM, engines=(SERVES, DEAD)), True, ExitCode.DEGRADED, id="engine"),
         pytest.param(Cause.FINISHED, CALM, False, ExitCode.MERGE_FAILED, id="merge"),
         pytest.param(Cause.NEVER_READY, None, True, ExitCode.NEVER_READY, id="never-ready"),
         pytest.param(Cause.SERVICE_LOST, CALM, True, ExitCode.SERVICE_LOST, id="lost"),
@@ -172,7 +190,8 @@ def test_a_shard_that_cannot_be_read_just_now_counts_nothing(tmp_path):
 
 
 def step(tmp_path, code, name="agent-0", **more):
-    return Step(name, Role.AGENT, (sys.executable, "-c", code), this_host(), tmp_path / f"{name}.log", **more)
+    argv, records = (sys.executable, "-c", code), RunLayout(tmp_path / "run").steps
+    return Step(name, Role.AGENT, argv, this_host(), tmp_path / f"{name}.log", records, **more)
 
 
 @pytest.fixture
@@ -202,12 +221,12 @@ def started(running):
 )
 def test_every_end_is_recorded(tmp_path, steps, code, state, exit_status):
     running = steps.start(step(tmp_path, code))
-    running.wait(120)
+    assert wait(running, 120)
     steps.note_ends()
     (record,) = end_records(RunLayout(tmp_path / "run"))
     assert (record["name"], record["role"], record["state"]) == ("agent-0", "agent", state)
     assert (record["exit_code"], record["stopped"]) == (exit_status, False)
-    assert state_of(running.poll()) is state
+    assert running.poll().state is state
 
 
 def test_stop_gives_a_step_time_to_leave(tmp_path, steps):
@@ -216,7 +235,7 @@ def test_stop_gives_a_step_time_to_leave(tmp_path, steps):
     started(running)
     steps.stop(Role.AGENT, grace_s=60)
     (record,) = end_records(RunLayout(tmp_path / "run"))
-    assert (record["exit_code"], record["stopped"]) == (7, True)
+    assert (record["exit_code"], record["stopped"], record["state"]) == (7, True, StepState.STOPPED)
 
 
 def test_stop_kills_what_does_not_leave_and_its_children(tmp_path, steps):
@@ -229,7 +248,8 @@ def test_stop_kills_what_does_not_leave_and_its_children(tmp_path, steps):
     started(running)
     child = int(log_tail(running.step.log).split()[1])
     steps.stop(Role.AGENT, grace_s=0.2)
-    assert running.poll() == -9
+    (record,) = end_records(RunLayout(tmp_path / "run"))
+    assert (record["state"], record["stopped"], record["exit_code"]) == (StepState.KILLED, True, None)
     assert ended([child])
 
 
@@ -237,8 +257,69 @@ def test_a_step_gets_its_environment_and_cpus(tmp_path, steps):
     code = "import os; print(os.environ['COLOUR'], sorted(os.sched_getaffinity(0)))"
     cpu = this_host().cpus[-1]
     running = steps.start(step(tmp_path, code, cpus=(cpu,), env={"COLOUR": "blue"}))
-    assert running.wait(120) == 0
+    assert wait(running, 120).exit_code == 0
     assert log_tail(running.step.log) == f"blue [{cpu}]"
+
+
+def test_a_step_sees_no_variable_of_the_caller_that_is_not_allowed(tmp_path, steps, monkeypatch):
+    for name in ("PYTHONPATH", "LD_PRELOAD", "OMP_NUM_THREADS", "SLURM_NTASKS", "MY_KEY", "OTHER_KEY"):
+        monkeypatch.setenv(name, "")
+    code = "import os; print(sorted(name for name in os.environ if 'KEY' in name or name[:3] in ('PYT', 'LD_', 'SLU')))"
+    assert wait(steps.start(step(tmp_path, code, keys=("MY_KEY",))), 120).exit_code == 0
+    assert log_tail(tmp_path / "agent-0.log") == "['MY_KEY']"
+
+
+def test_a_step_that_is_killed_with_what_records_it_is_lost(tmp_path, steps):
+    running = steps.start(step(tmp_path, "print('up', flush=True); import signal; signal.pause()"))
+    started(running)
+    os.kill(read_begin(running.step).pid, signal.SIGKILL)
+    assert wait(running, 60).state is StepState.LOST
+    steps.note_ends()
+    (record,) = end_records(RunLayout(tmp_path / "run"))
+    assert (record["state"], record["exit_code"]) == ("lost", None)
+
+
+def test_a_step_that_has_begun_and_wrote_no_end_is_lost(tmp_path, steps):
+    running = steps.start(step(tmp_path, "pass"))
+    assert wait(running, 60)
+    layout = RunLayout(tmp_path / "run")
+    end_record(layout.steps, "agent-0").unlink()
+    (record,) = end_records(layout)
+    assert record == {"name": "agent-0", "role": "agent", "host": record["host"], "state": "lost"}
+
+
+def test_a_command_that_is_not_there_fails_its_step_with_its_name(tmp_path, steps):
+    missing = replace(step(tmp_path, ""), argv=("no-such-engine", "serve"))
+    assert wait(steps.start(missing), 60).exit_code == 127
+    assert "no-such-engine" in log_tail(missing.log)
+
+
+def test_a_step_that_does_not_begin_is_named_with_its_launchers_words(tmp_path, steps):
+    now = [0.0]
+    stuck = steps.start(step(tmp_path, "pass"))
+    assert wait(stuck, 60)
+    waiting = Beginnings([type(stuck)(replace(stuck.step, name="agent-1"), stuck.child, 1e9)], lambda: now[0])
+    stuck.step.log.write_text("srun: Job step creation temporarily disabled, retrying")
+    assert waiting.late(limit_s=10) == ""
+    now[0] = 11.0
+    assert "agent-1" in waiting.late(limit_s=10)
+    assert "temporarily disabled" in waiting.late(limit_s=10)
+
+
+@pytest.mark.parametrize(
+    ("environ", "gpus", "found"),
+    [
+        pytest.param({}, (), {}, id="none"),
+        pytest.param({"ROCR_VISIBLE_DEVICES": "0,1,2,3"}, (2, 3), {"ROCR_VISIBLE_DEVICES": "2,3"}, id="amd"),
+        pytest.param({"ROCR_VISIBLE_DEVICES": "4,5,6,7"}, (0, 1), {"ROCR_VISIBLE_DEVICES": "4,5"}, id="part-of-a-node"),
+        pytest.param({"CUDA_VISIBLE_DEVICES": "GPU-a,GPU-b"}, (1,), {"CUDA_VISIBLE_DEVICES": "GPU-b"}, id="by-uuid"),
+        pytest.param(
+            {}, (0, 1), {"ROCR_VISIBLE_DEVICES": "0,1", "CUDA_VISIBLE_DEVICES": "0,1"}, id="no-mask-of-the-scheduler"
+        ),
+    ],
+)
+def test_a_slot_is_shown_its_own_devices_alone(environ, gpus, found):
+    assert masks(environ, gpus) == found
 
 
 def test_the_tail_of_a_log_is_its_last_lines(tmp_path):
@@ -278,8 +359,10 @@ def test_signals_become_causes_and_the_first_counts(number, cause):
 
 
 def test_end_records_are_json(tmp_path, steps):
-    steps.start(step(tmp_path, "pass")).wait(120)
+    assert wait(steps.start(step(tmp_path, "pass")), 120)
     steps.note_ends()
-    steps.note_ends()
-    record = json.loads(RunLayout(tmp_path / "run").end_record("agent-0").read_text())
-    assert set(record) == {"name", "role", "host", "state", "exit_code", "stopped", "seconds", "ended_at"}
+    record = json.loads(end_record(RunLayout(tmp_path / "run").steps, "agent-0").read_text())
+    assert record["peak_memory_bytes"] > 0
+    assert set(record) == {
+        *("name", "role", "host", "state", "exit_code", "stopped", "seconds", "peak_memory_bytes", "ended_at")
+    }

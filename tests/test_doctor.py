@@ -7,19 +7,22 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from test_cluster_commands import kcourt
 
-from cluster import doctor
-from cluster.doctor import State, examine
+from cluster.doctor import examine
+from cluster.doctor.check import Check, State
+from cluster.doctor.machine import VARIABLES
+from cluster.doctor.site import SLURM
 
 ROOT = Path(__file__).resolve().parent.parent
 SRUN = "#!/bin/sh\necho '  --environment=name  of the container'\n"
 
 
-def found(environ: dict[str, str] | None = None) -> dict[str, doctor.Check]:
-    return {check.name: check for check in examine(environ or {})}
+def found(environ: dict[str, str] | None = None, **about: Any) -> dict[str, Check]:
+    return {check.name: check for check in examine(environ or {}, **about)}
 
 
 @pytest.fixture
@@ -62,10 +65,10 @@ def test_a_system_of_slurm_without_slurm_blocks(bare_path):
 
 
 def test_slurm_and_the_container_engine_are_found(bare_path):
-    for name in doctor.SLURM:
+    for name in SLURM:
         program(bare_path, name, SRUN)
     checks = found({"KCOURT_SYSTEM": "beverin"})
-    assert checks["slurm"] == doctor.Check("slurm", State.OK, str(bare_path / "sbatch"))
+    assert checks["slurm"] == Check("slurm", State.OK, str(bare_path / "sbatch"))
     assert checks["container runtime"].found == "ce: srun takes --environment"
 
 
@@ -117,10 +120,10 @@ def test_no_prlimit_blocks(tmp_path, monkeypatch):
 
 
 def test_a_full_disk_blocks(monkeypatch):
-    monkeypatch.setattr(doctor, "LEAST_BYTES", 1 << 60)
+    monkeypatch.setattr("cluster.doctor.machine.LEAST_BYTES", 1 << 60)
     assert found()["cache"].state is State.BLOCKS
-    monkeypatch.setattr(doctor, "LEAST_BYTES", 0)
-    monkeypatch.setattr(doctor, "ROOMY_BYTES", 1 << 60)
+    monkeypatch.setattr("cluster.doctor.machine.LEAST_BYTES", 0)
+    monkeypatch.setattr("cluster.doctor.machine.ROOMY_BYTES", 1 << 60)
     checks = found()
     assert (checks["run directories"].state, checks["cache"].state) == (State.WARNING, State.OK)
 
@@ -151,7 +154,7 @@ def test_an_unknown_system_blocks():
 
 def test_every_variable_of_ours_is_known():
     page = (ROOT / "docs" / "reference" / "settings.md").read_text()
-    assert set(doctor.VARIABLES) == set(re.findall(r"^\| `(KCOURT_[A-Z_]+)` \|", page.split("## Environment")[1], re.M))
+    assert set(VARIABLES) == set(re.findall(r"^\| `(KCOURT_[A-Z_]+)` \|", page.split("## Environment")[1], re.M))
 
 
 def test_errors_that_the_machine_is_to_blame_for_name_the_doctor(tmp_path, monkeypatch):

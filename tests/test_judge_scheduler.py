@@ -4,7 +4,7 @@ import asyncio
 import os
 import sys
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 import psutil
@@ -13,7 +13,7 @@ from living import family
 
 from bench.judge.scheduler import Graded, Scheduler
 from bench.judge.schemas import HealthStatus, Kind, Language
-from bench.records import GradeOrder
+from bench.records import GradeOrder, WarmOrder
 from bench.seeds import new_root
 
 FAKE_WORKER = str(Path(__file__).with_name("fake_worker.py"))
@@ -31,12 +31,15 @@ def order(source: str = "// good") -> GradeOrder:
     )
 
 
-def scheduled(folder: Path, work: Callable[[Scheduler], Awaitable[None]], grade_limit_s: float = 60) -> None:
+def scheduled(
+    folder: Path, work: Callable[[Scheduler], Awaitable[None]], grade_limit_s: float = 60, to_warm: Sequence[str] = ()
+) -> None:
     """Run `work` beside a scheduler of the fake measuring process."""
 
     async def main() -> None:
         argv = [sys.executable, FAKE_WORKER, str(folder)]
-        scheduler = Scheduler(argv, folder / "worker.log", queue_limit=10, grade_limit_s=grade_limit_s)
+        cold = [WarmOrder(kernel=kernel) for kernel in to_warm]
+        scheduler = Scheduler(argv, folder / "worker.log", 10, grade_limit_s, cold)
         running = asyncio.create_task(scheduler.run())
         try:
             await work(scheduler)
@@ -111,3 +114,23 @@ def test_a_program_that_is_missing_makes_the_judge_unfit(tmp_path: Path) -> None
         assert "no-such-program" in scheduler.reason
 
     asyncio.run(main())
+
+
+def test_kernels_are_warmed_one_at_a_time_while_nothing_waits(tmp_path: Path) -> None:
+    first, last = tmp_path / "first", tmp_path / "last"
+
+    async def work(scheduler: Scheduler) -> None:
+        await asyncio.to_thread(wait_for, Path(f"{first}.reached"))
+        assert scheduler.status is HealthStatus.OK and scheduler.warmed == 0
+        asked = asyncio.create_task(scheduler.grade(order()))
+        await asyncio.sleep(0)
+        first.touch()
+        assert solved(await asked)
+        assert scheduler.warmed == 1, "a request waits for the kernel that is being warmed, and for no other"
+        last.touch()
+        while scheduler.warmed < 2:
+            await asyncio.sleep(0.01)
+        assert solved(await scheduler.grade(order()))
+        assert scheduler.warmed == 2, "one that cannot be warmed is left out"
+
+    scheduled(tmp_path, work, to_warm=(str(first), "broken", str(last)))

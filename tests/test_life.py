@@ -103,14 +103,22 @@ class StandIns:
     def seconds_left(self):
         return self._local.seconds_left
 
+    kill_in_s = None
+
     def first_port(self, count):
         return free_ports(count)
 
     def start(self, step):
-        argv = (sys.executable, "-c", self._code[step.role], step.argv[-1])
+        argv = (sys.executable, "-c", self._code.get(step.role, "pass"), step.argv[-1])
         running = self._local.start(replace(step, argv=argv))
         self._on_start(running)
         return running
+
+    def stop(self, steps):
+        self._local.stop(steps)
+
+    def kill(self, steps):
+        self._local.kill(steps)
 
 
 class Notes:
@@ -170,9 +178,10 @@ def test_a_job_lives_to_its_report(done):
     assert written["setups"]["x"]["outcomes"] == {"solved": 1}
     assert written["grades"] == {"submit": 1}
     assert {step["name"]: step["state"] for step in written["steps"]} == {
-        "judge-0": "succeeded",
-        "judge-1": "succeeded",
+        "judge-0": "stopped",
+        "judge-1": "stopped",
         "agent-0": "succeeded",
+        "monitor-127.0.0.1": "succeeded",
     }
     assert "axpy" in layout.report.read_text()
     assert not layout.merge_failed.exists()
@@ -250,7 +259,8 @@ def test_losing_every_rank_tears_the_job_down(live):
     layout, summary = live(launcher, JUDGES_PER_NODE=2)
     assert summary.ending.exit_code is ExitCode.SERVICE_LOST
     assert summary_file(layout)["delivered"] == 1
-    ends = {step["name"]: (step["exit_code"], step["stopped"]) for step in summary_file(layout)["steps"]}
+    steps = [step for step in summary_file(layout)["steps"] if step["role"] != "monitor"]
+    ends = {step["name"]: (step["exit_code"], step["stopped"]) for step in steps}
     assert ends == {"judge-0": (9, False), "judge-1": (9, False), "agent-0": (130, True)}
 
 
@@ -311,9 +321,9 @@ def test_a_stall_tears_the_job_down_and_leaves_no_process(live):
     layout, summary = live(launcher, AGENT_STALL_ABORT_SECONDS=1)
     assert summary.ending.exit_code is ExitCode.STALLED
     assert layout.results.exists()
-    judge, driver = (running.poll() for running in started)
-    assert judge == 0
-    assert driver in (130, -signal.SIGTERM)  # the latter where the stall came before the driver was up
+    ends = {running.step.role: running.poll() for running in started}
+    assert ends[Role.JUDGE].exit_code == 0
+    assert ends[Role.AGENT].exit_code in (130, -signal.SIGTERM)  # the latter where the stall came before it was up
 
 
 def test_the_wall_clock_tears_the_job_down(live):

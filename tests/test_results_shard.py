@@ -1,7 +1,9 @@
 """A shard keeps what was answered: through kills, second writers, full disks and wrong files."""
 
+import contextlib
 import json
 import os
+import re
 import sqlite3
 import subprocess
 import sys
@@ -125,6 +127,23 @@ def test_the_file_is_kept_as_network_file_systems_need_it(shard: Shard, path: Pa
         assert connection.execute("PRAGMA application_id").fetchone() == (0x4B435254,)
         assert connection.execute("PRAGMA user_version").fetchone() == (1,)
     assert sorted(entry.name for entry in path.parent.iterdir()) == ["rank-0.db", "rank-0.db.lock"]
+
+
+def test_a_shard_that_somebody_set_to_wal_is_set_back(path: Path) -> None:
+    with Shard.open(path, "7", 0, SETUPS) as shard:
+        shard.record(origin(), report("g1"))
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+    with Shard.open(path, "7", 0, SETUPS) as shard:
+        assert shard.record(origin(kind=Kind.SCORE), report("g2"))
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+
+
+def test_nothing_of_ours_asks_for_wal() -> None:
+    packages = [Path(__file__).resolve().parent.parent / name for name in ("bench", "agent", "cluster")]
+    asking = re.compile(r"journal_mode\s*=\s*WAL", re.IGNORECASE)
+    assert [file for root in packages for file in root.rglob("*.py") if asking.search(file.read_text("utf-8"))] == []
 
 
 def test_recording_again_keeps_the_first_row(shard: Shard) -> None:

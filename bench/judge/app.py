@@ -16,6 +16,7 @@ from bench.judge.metrics import Metrics
 from bench.judge.routes import create_app
 from bench.judge.scheduler import Scheduler
 from bench.judge.service import GradeService
+from bench.records import WarmOrder
 from bench.results.shard import Shard
 from bench.seeds import read_root
 
@@ -39,7 +40,8 @@ async def _serve(config: JudgeConfig, worker_argv: Sequence[str]) -> int:
     secret = read_root(config.secret_file) if config.secret_file else None
     asked = serving.ending()
     with Shard.open(config.shard, config.run_id, config.rank, config.setups) as shard:
-        scheduler = Scheduler(worker_argv, config.log_dir / f"worker-{config.rank}.log", config.queue_limit)
+        errors = config.log_dir / f"worker-{config.rank}.log"
+        scheduler = Scheduler(worker_argv, errors, config.queue_limit, to_warm=_warm_orders(config))
         metrics = Metrics(lambda: scheduler.depth)
         service = GradeService(config, secret, shard, scheduler, metrics.graded)
         server = serving.server(create_app(service, metrics, secret), service.health_json, serving.FINISH_S)
@@ -54,6 +56,11 @@ async def _serve(config: JudgeConfig, worker_argv: Sequence[str]) -> int:
         server.should_exit = True
         await answering
         return await _end(measuring)
+
+
+def _warm_orders(config: JudgeConfig) -> list[WarmOrder]:
+    languages = tuple({setup.language for setup in config.setups.values()})
+    return [WarmOrder(kernel=kernel, languages=languages) for kernel in config.to_warm]
 
 
 async def _end(measuring: "asyncio.Task[None]") -> int:

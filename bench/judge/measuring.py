@@ -13,7 +13,7 @@ from bench import process
 from bench.errors import EnvironmentFault, JudgeFault
 from bench.judge.children import exited
 from bench.judge.schemas import Closed
-from bench.records import GradeOrder, GradeReport, Lacking, ProfileOrder, ProfileReport
+from bench.records import GradeOrder, GradeReport, Lacking, ProfileOrder, ProfileReport, WarmOrder
 from bench.wording import first_fault
 
 
@@ -33,6 +33,7 @@ class _Line(Closed):
     report: GradeReport | None = None
     profiled: ProfileReport | None = None
     lacking: Lacking | None = None
+    warmed: str | None = None
     fault: str | None = Field(default=None, description="Why this order was not graded; the process goes on.")
 
 
@@ -47,7 +48,8 @@ class MeasuringProcess:
         try:
             with errors.open("ab") as sink:
                 # Started here and not in that thread: it dies with the thread that starts it.
-                self._child = process.spawn(argv, output=subprocess.PIPE, errors=sink, stdin=subprocess.PIPE)
+                pipe = subprocess.PIPE
+                self._child = process.spawn(argv, output=pipe, errors=sink, stdin=pipe, holds_stops=True)
         except OSError as error:
             raise EnvironmentFault(f"{errors}: cannot be written ({error.strerror})") from error
         self._errors = errors
@@ -84,6 +86,12 @@ class MeasuringProcess:
         if found is None:
             raise self._nonsense(line)
         return found
+
+    async def warm(self, order: WarmOrder) -> None:
+        """Have one kernel's denominators built. Raises JudgeFault, as `grade` does."""
+        line = await self._asked(b'{"warm":%s}\n' % order.model_dump_json().encode())
+        if line.warmed != order.kernel:
+            raise self._nonsense(line)
 
     async def _asked(self, line: bytes) -> _Line:
         try:

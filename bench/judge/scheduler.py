@@ -15,7 +15,7 @@ from bench.errors import EnvironmentFault, JudgeFault
 from bench.judge.measuring import MeasuringProcess, Ready
 from bench.judge.refusal import Refused
 from bench.judge.schemas import HealthStatus
-from bench.records import GradeOrder, GradeReport, Lacking, ProfileOrder, ProfileReport
+from bench.records import GradeOrder, GradeReport, Lacking, ProfileOrder, ProfileReport, WarmOrder
 
 log = structlog.get_logger()
 R = TypeVar("R")
@@ -53,7 +53,10 @@ class _Waiting(Generic[R]):
 
 
 class Scheduler:
-    """Hands orders to the measuring process in the order they came. `run` is the loop; the rest asks it."""
+    """Hands orders to the measuring process in the order they came. `run` is the loop; the rest asks it.
+
+    While none waits, the kernels of `to_warm` are warmed, one at a time; `warmed` counts those that are.
+    """
 
     def __init__(
         self,
@@ -61,6 +64,7 @@ class Scheduler:
         errors: Path,
         queue_limit: int,
         grade_limit_s: float = GRADE_LIMIT_S,
+        to_warm: Sequence[WarmOrder] = (),
     ) -> None:
         self.status = HealthStatus.STARTING
         self.reason = "grading its own references"
@@ -68,6 +72,8 @@ class Scheduler:
         self._argv, self._errors = worker_argv, errors
         self._queue_limit, self._grade_limit_s = queue_limit, grade_limit_s
         self._queue: deque[_Waiting[Any]] = deque()
+        self._cold = deque(to_warm)
+        self.warmed = 0
         self._arrived = asyncio.Event()
         self._failures = 0
 
@@ -144,33 +150,44 @@ class Scheduler:
         self.status, self.reason = HealthStatus.STARTING, "the measuring process ended; a new one starts"
 
     async def _next(self, worker: MeasuringProcess, ended: "asyncio.Future[Any]") -> None:
-        """Grade the next order, or return when the idle process has ended."""
+        """Grade the next order or, while there is none, warm a kernel; return when the idle process has ended."""
         if not self._queue:
-            self._arrived.clear()
-            arrival: asyncio.Future[Any] = asyncio.ensure_future(self._arrived.wait())
-            await asyncio.wait({arrival, ended}, return_when=asyncio.FIRST_COMPLETED)
-            arrival.cancel()
+            await (self._warm_one(worker) if self._cold else self._idle(ended))
             return
         waiting = self._queue.popleft()
         if waiting.done.cancelled():
             return
         began = time.monotonic()
-        report, fault = await self._asked(worker, waiting)
+        report, fault = await self._asked(worker, waiting.ask, waiting.about)
         finished = time.monotonic()
         queue_ms, grade_ms = (began - waiting.since) * 1e3, (finished - began) * 1e3
         if not waiting.done.cancelled():
             waiting.done.set_result(Turn(report, fault, queue_ms, grade_ms))
 
-    async def _asked(self, worker: MeasuringProcess, waiting: _Waiting[R]) -> tuple[R | None, str | None]:
+    async def _idle(self, ended: "asyncio.Future[Any]") -> None:
+        self._arrived.clear()
+        arrival: asyncio.Future[Any] = asyncio.ensure_future(self._arrived.wait())
+        await asyncio.wait({arrival, ended}, return_when=asyncio.FIRST_COMPLETED)
+        arrival.cancel()
+
+    async def _warm_one(self, worker: MeasuringProcess) -> None:
+        """Warm the next kernel; one that cannot be warmed is left to be built on demand."""
+        order = self._cold.popleft()
+        _, fault = await self._asked(worker, lambda asked: asked.warm(order), {"warming": order.kernel})
+        self.warmed += fault is None
+
+    async def _asked(
+        self, worker: MeasuringProcess, ask: Callable[[MeasuringProcess], Awaitable[R]], about: dict[str, str]
+    ) -> tuple[R | None, str | None]:
         try:
             async with asyncio.timeout(self._grade_limit_s):
-                return await waiting.ask(worker), None
+                return await ask(worker), None
         except TimeoutError:
             worker.kill()
             fault = f"the grade took longer than {self._grade_limit_s:g} s and was ended"
         except JudgeFault as error:
             fault = str(error)
-        log.error("judge_fault", fault=fault, **waiting.about)
+        log.error("judge_fault", fault=fault, **about)
         return None, fault
 
     def _declare_unfit(self, reason: str) -> None:

@@ -269,7 +269,9 @@ class CalibrationBrief(Closed):
 
 
 class Health(Closed):
-    """What `/health` returns. `self_grade` says how the judge's grades of its own references went."""
+    """What `/health` returns. `self_grade` says how the judge's grades of its own references went, `warmed` for how
+    many of its kernels it has built ahead what grades need (`3/12`; 0/0 where it does not).
+    """
 
     status: HealthStatus
     rank: int
@@ -281,6 +283,7 @@ class Health(Closed):
     inflight_submits: int
     self_grade: str
     version: str
+    warmed: str = "0/0"
     calibration: CalibrationBrief | None = None
 
 

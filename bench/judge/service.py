@@ -131,6 +131,7 @@ class GradeService:
             inflight_submits=sum(p.submission.route is Route.SUBMIT for p in self._pending.values()),
             self_grade=scheduler.reason,
             version=self._server.package_version,
+            warmed=f"{scheduler.warmed}/{len(self.config.to_warm)}",
             calibration=self._calibration(),
         )
 
@@ -147,7 +148,7 @@ class GradeService:
         scheduler = self.scheduler
         # A calibration is a file: looking for a new one costs as much as the rest of the answer.
         look = int(time.monotonic() / CALIBRATION_LOOK_S)
-        state = (scheduler.status, scheduler.reason, scheduler.depth, len(self._pending), look)
+        state = (scheduler.status, scheduler.reason, scheduler.depth, scheduler.warmed, len(self._pending), look)
         if state != self._rendered[0]:
             self._rendered = (state, self.health().model_dump_json().encode())
         return self._rendered[1]

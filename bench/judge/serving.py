@@ -13,12 +13,13 @@ import uvicorn
 import uvloop
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from bench import process
 from bench.errors import EnvironmentFault
 from bench.judge.refusal import error_body
 from bench.judge.requestid import ID_HEADER, request_id
 
 LOOPBACK = "127.0.0.1"
-# After SIGTERM: how long grades in flight may take, and how long their answers may take to leave.
+# Once told to end: how long grades in flight may take, and how long their answers may take to leave.
 DRAIN_S = 300.0
 FINISH_S = 10
 # A client that is idle for longer asks on a new connection.
@@ -159,11 +160,15 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def ending() -> asyncio.Event:
-    """An event that SIGTERM and SIGINT set. Call it in the event loop of the main thread."""
+    """An event that SIGTERM, SIGINT and SIGHUP set. Call it in the event loop of the main thread."""
     asked = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, asked.set)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
+            loop.add_signal_handler(number, asked.set)
+    for number in (signal.SIGUSR1, signal.SIGUSR2):  # a scheduler's warnings are for who runs the job
+        signal.signal(number, signal.SIG_IGN)
+    process.let_stops_in()
     return asked
 
 

@@ -18,6 +18,9 @@ from bench.judge.children import exited
 
 log = structlog.get_logger()
 
+# A judge leaves with 0 when it is told to; what told it may tell us in a moment.
+TOLD_PAUSE_S = 2.0
+
 
 @dataclass(frozen=True)
 class RestartPolicy:
@@ -66,6 +69,8 @@ class Supervisor:
                 self.state = JudgeState.LOST
                 log.error("rank_lost", code=code, see=str(self._output))
                 return
+            if code == 0:
+                pause_s = max(pause_s, TOLD_PAUSE_S)
             self.restarts.append(time.monotonic())
             log.warning("judge_ended", code=code, restart_in_s=pause_s, see=str(self._output))
             with contextlib.suppress(TimeoutError):
@@ -74,7 +79,7 @@ class Supervisor:
 
     async def _serve_once(self) -> int:
         with self._output.open("ab") as sink:
-            child = process.spawn(self._argv, output=sink)
+            child = process.spawn(self._argv, output=sink, holds_stops=True)
         self._child = child
         self.state = JudgeState.RUNNING
         log.info("judge_started", pid=child.pid)

@@ -1,56 +1,29 @@
-"""Look at how a job would use its nodes: roles, ports and ranks.
+"""How a job uses its nodes: its plan, and what runs inside an allocation of Slurm.
 
 Example: kcourt cluster plan experiments/.env.gold
 """
 
-import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from cluster.commands.cluster_plan import plan
+
 app = typer.Typer(help=__doc__, no_args_is_help=True)
+app.command()(plan)
 
 
-@app.callback()
-def _group() -> None:
-    """Keeps a group that has one command a group."""
-
-
-@app.command()
-def plan(
-    env: Annotated[Path, typer.Argument(metavar="ENV", help="Env file of a setup.")],
-    hosts: Annotated[
-        str | None, typer.Option(help="Hosts of the allocation, comma separated; default: this machine.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
+@app.command("run")
+def run_job_here(
+    envs: Annotated[list[Path], typer.Argument(metavar="ENV...", help="Env files of the job's setups: snapshots.")],
 ) -> None:
-    """Print how many nodes a setup needs, and which judge gets which port and rank.
+    """Run a job inside the Slurm allocation that this command is called in; the batch script calls it.
 
-    Example: kcourt cluster plan experiments/.env.gold --hosts n1,n2,n3,n4
+    Exits with the job's exit code. The run directory is <RUN_ROOT>/<job id>.
+
+    Example: kcourt cluster run experiments/.rendered/gold-20260101T120000Z-0a1b2c3d.env
     """
-    from bench.reports.terminal import console_for, plain_table
-    from cluster.job.allocation import Host, plan_job, split_of
-    from cluster.job.launchers.local import this_host
-    from cluster.study.settings import read_settings
+    from cluster.commands.cluster_run import run_in_allocation
 
-    settings = read_settings(env)
-    split, here = split_of(settings), this_host()
-    nodes = [Host(name, here.cpus, here.sockets) for name in hosts.split(",")] if hosts else [here] * split.total
-    planned = plan_job(nodes, settings)
-    judges = [asdict(slot) | {"judge_port": slot.judge_port, "url": slot.url} for slot in planned.judges]
-    if as_json:
-        agents = [host.name for host in planned.agents]
-        inference = [host.name for host in planned.inference]
-        found = {"nodes": split.total, "inference": inference, "agents": agents, "judges": judges}
-        typer.echo(json.dumps(found))
-        return
-    console = console_for()
-    console.print(f"{split}; ask for --nodes={split.total}", highlight=False)
-    rows = [
-        (slot.rank, slot.host.name, slot.node, slot.slot, slot.router_port, slot.judge_port, slot.url)
-        for slot in planned.judges
-    ]
-    columns = ("rank", "host", "node", "slot", "router port", "judge port", "url")
-    console.print(plain_table(columns, rows))
+    run_in_allocation(envs)

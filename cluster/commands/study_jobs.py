@@ -22,6 +22,7 @@ from cluster.commands.study_view import print_lines, print_rows
 from cluster.job.layout import RunLayout
 from cluster.job.summary import exit_of
 from cluster.study import queue
+from cluster.study.jobs import PlannedJob, jobs_of, waves
 from cluster.study.problems import problems_of
 from cluster.study.queue import QueuedJob, QueueState
 from cluster.study.render import RenderedSetup
@@ -36,7 +37,7 @@ SHOWN_SLOTS = 4  # of those with one reason; --json has them all
 
 def run_locally(study: Study, rendered: Sequence[RenderedSetup], run_root: Path | None, as_json: bool) -> ExitCode:
     """Run a study here, in as few jobs as its setups can share; returns the first exit code that is not 0."""
-    done = [_run_wave(wave, run_root, as_json) for wave in waves(rendered)]
+    done = [_run_wave(wave.setups, run_root, as_json) for wave in waves(rendered)]
     if as_json:
         jobs = [{"run": str(one.layout.root), **one.summary.document()} for one in done]
         typer.echo(json.dumps({"study": study.study, "jobs": jobs}))
@@ -54,36 +55,29 @@ def _run_wave(wave: Sequence[RenderedSetup], run_root: Path | None, as_json: boo
     return done
 
 
-def waves(rendered: Sequence[RenderedSetup]) -> list[list[RenderedSetup]]:
-    """Setups grouped into jobs: those that give the same answer to each key of a job and share start material."""
-    groups: dict[str, list[RenderedSetup]] = {}
-    for setup in rendered:
-        shared = {**setup.settings.job_values, "AGENT_START": setup.settings.agent_start}
-        groups.setdefault(repr(shared), []).append(setup)
-    return list(groups.values())
-
-
 def submit_to_slurm(
     study: Study, rendered: Sequence[RenderedSetup], *, again: bool, wait: bool, as_json: bool
 ) -> ExitCode:
-    """Submit one job a setup, but none for a setup that has one in the queue unless `again`.
+    """Submit the jobs of a study, without the setups that have one in the queue unless `again`.
 
     Raises:
-        EnvironmentFault: this version has no batch script, Slurm does not answer, or sbatch refuses a job.
+        EnvironmentFault: Slurm does not answer, or sbatch refuses a job.
     """
-    if not queue.SBATCH_SCRIPT.is_file():
-        why = "this version cannot run a job under Slurm yet; --local runs the study on this machine"
-        raise EnvironmentFault(f"{queue.SBATCH_SCRIPT} is not there: {why}")
-    known = queue.by_setup(queue.jobs_of(str(os.getuid())))
+    known = {} if again else queue.by_setup(queue.jobs_of(str(os.getuid())))
+    jobs = [
+        SubmittedJob((setup,), known[setup.name].job_id, known[setup.name].state)
+        for setup in rendered
+        if setup.name in known
+    ]
     now = datetime.now(UTC)
-    jobs: list[SubmittedJob] = []
-    for setup in rendered:
-        jobs.append(_submitted(setup, None if again else known.get(setup.name), now, jobs))
-        if not as_json:
-            typer.echo(jobs[-1].line)
+    for job in jobs_of([setup for setup in rendered if setup.name not in known]):
+        jobs.append(_submitted(job, now, jobs))
+    if not as_json:
+        print_lines([line for job in jobs for line in job.lines])
     code = _follow(jobs, as_json) if wait else ExitCode.OK
     if as_json:
-        typer.echo(json.dumps({"study": study.study, "jobs": [job.document() for job in jobs], "exit_code": code}))
+        documents = [document for job in jobs for document in job.documents]
+        typer.echo(json.dumps({"study": study.study, "jobs": documents, "exit_code": code}))
     elif wait:
         print_accounts(accounts_of(study, rendered, None))
     return code
@@ -91,42 +85,45 @@ def submit_to_slurm(
 
 @dataclass(frozen=True)
 class SubmittedJob:
-    """What became of one setup; without a snapshot it was left out, for it has this job in the queue."""
+    """A job in the queue and the setups it serves; without snapshots it was there before."""
 
-    setup: RenderedSetup
+    setups: tuple[RenderedSetup, ...]
     job_id: str
     state: QueueState
-    snapshot: Snapshot | None
+    snapshots: tuple[Snapshot, ...] = ()
 
     @property
-    def line(self) -> str:
-        if self.snapshot is None:
-            return f"{self.setup.name}: left out, job {self.job_id} is {self.state}; --again submits it once more"
-        return f"{self.setup.name}: job {self.job_id}, {self.snapshot.env}"
+    def lines(self) -> list[str]:
+        """One sentence a setup."""
+        if not self.snapshots:
+            left_out = f"left out, job {self.job_id} is {self.state}; --again submits it once more"
+            return [f"{setup.name}: {left_out}" for setup in self.setups]
+        return [f"{made.setup}: job {self.job_id}, {made.env}" for made in self.snapshots]
 
     @property
     def layout(self) -> RunLayout:
-        return RunLayout(anchored(self.setup.settings.run_root) / self.job_id)
+        return RunLayout(anchored(self.setups[0].settings.run_root) / self.job_id)
 
-    def document(self) -> dict[str, Any]:
-        """The job as JSON-able values."""
-        env = str(self.snapshot.env) if self.snapshot else None
-        return {"setup": self.setup.name, "job": self.job_id, "state": self.state.value, "snapshot": env}
+    @property
+    def documents(self) -> list[dict[str, Any]]:
+        """One JSON-able record a setup."""
+        envs = {made.setup: str(made.env) for made in self.snapshots}
+        return [
+            {"setup": one.name, "job": self.job_id, "state": self.state.value, "snapshot": envs.get(one.name)}
+            for one in self.setups
+        ]
 
 
-def _submitted(
-    setup: RenderedSetup, queued: QueuedJob | None, now: datetime, before: Sequence[SubmittedJob]
-) -> SubmittedJob:
-    """Snapshot and submit one setup; a refusal names the jobs that are there already."""
-    if queued is not None:
-        return SubmittedJob(setup, queued.job_id, queued.state, None)
-    made, logs = snapshot(setup, now), queue.logs_folder(setup.settings.kcourt_scratch)
-    argv = queue.sbatch_argv(setup.shape, made, queue.SBATCH_SCRIPT, logs, setup.settings.reserve_s)
+def _submitted(job: PlannedJob, now: datetime, before: Sequence[SubmittedJob]) -> SubmittedJob:
+    """Snapshot and submit one job; a refusal names the jobs that are there already."""
+    settings = job.first.settings
+    made, logs = tuple(snapshot(setup, now) for setup in job.setups), queue.logs_folder(settings.kcourt_scratch)
+    argv = queue.sbatch_argv(job.shape, made, logs, settings, os.environ)
     try:
-        return SubmittedJob(setup, queue.submit(argv, logs), QueueState.QUEUED, made)
+        return SubmittedJob(job.setups, queue.submit(argv, logs), QueueState.QUEUED, made)
     except EnvironmentFault as error:
-        done = ", ".join(job.job_id for job in before if job.snapshot) or "none"
-        raise EnvironmentFault(f"setup '{setup.name}': {error} (jobs submitted before it: {done})") from error
+        done = ", ".join(one.job_id for one in before if one.snapshots) or "none"
+        raise EnvironmentFault(f"setup '{job.name}': {error} (jobs submitted before it: {done})") from error
 
 
 def _follow(jobs: Sequence[SubmittedJob], as_json: bool) -> ExitCode:

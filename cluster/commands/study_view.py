@@ -9,6 +9,7 @@ from rich.text import Text
 from bench.errors import ConfigError, UsageError
 from bench.reports.terminal import console_for, plain_table
 from bench.task import select
+from cluster.study.jobs import jobs_of
 from cluster.study.render import RenderedSetup, shared_with
 from cluster.study.studies import Axis, Study, cells, read_study
 from cluster.study.wall_time import wall_text
@@ -81,13 +82,15 @@ def _in_words(value: object) -> str:
 
 def plan_document(study: Study, rendered: Sequence[RenderedSetup], said: Sequence[str]) -> dict[str, Any]:
     """The plan as JSON-able values; `said` are its notes."""
+    jobs = jobs_of(rendered)
     return {
         "study": study.study,
         "feeds": study.feeds or None,
         "control": _control(study),
         "setups": [_planned(setup) for setup in rendered],
         "problems": sum(len(setup.problems) for setup in rendered),
-        "node_hours": sum(setup.node_hours for setup in rendered),
+        "jobs": [[setup.name for setup in job.setups] for job in jobs],
+        "node_hours": sum(job.node_hours for job in jobs),
         "accounts": [
             {"provider": provider, "key_env": key, "agents": agents, "setups": number}
             for (provider, key), (agents, number) in hosted_agents(rendered).items()
@@ -120,8 +123,10 @@ def print_plan(study: Study, rendered: Sequence[RenderedSetup], said: Sequence[s
     """
     print_lines([f"{study.study}: {study.question}", *([f"feeds: {study.feeds}"] if study.feeds else [])])
     print_rows(PLAN_COLUMNS, [_plan_row(setup) for setup in rendered])
-    problems, hours = sum(len(setup.problems) for setup in rendered), sum(setup.node_hours for setup in rendered)
-    print_lines([f"{len(rendered)} setups, {problems} problems, at most {hours:.1f} node-hours"])
+    jobs, problems = jobs_of(rendered), sum(len(setup.problems) for setup in rendered)
+    shared = f" in {len(jobs)} job{'s' * (len(jobs) > 1)}" if len(jobs) < len(rendered) else ""
+    hours = sum(job.node_hours for job in jobs)
+    print_lines([f"{len(rendered)} setups{shared}, {problems} problems, at most {hours:.1f} node-hours"])
     for (provider, key), (agents, number) in hosted_agents(rendered).items():
         print_lines([f"{provider} ({key}) would see up to {agents} agents at once, from {number} setups"])
     print_lines([f"warning: {text}" for text in warnings(rendered)])

@@ -1,22 +1,44 @@
-"""Hosts → roles → judge slots → ports → ranks: pure functions of the plan."""
+"""Hosts → roles → judge slots → ports, GPUs, CPUs → ranks: pure functions of the plan."""
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil
 
+from agent.config import striped
 from bench.errors import ConfigError
 from cluster.study.settings import JobSettings
 
 DEFAULT_PORT = 8800
+# The timed code and the judge's clock.
+CPUS_TO_GRADE = 2
 
 
 @dataclass(frozen=True)
 class Host:
-    """One node of the allocation; one machine may stand for several nodes of a local job."""
+    """One node of the allocation; one machine, known by its address, may stand for several nodes.
+
+    `cpus` are in the order of sockets and cores, the threads of a core side by side. There are none where the job has
+    a part of the node: then `granted` says how many, and only the job's steps see which. `address` is what other
+    nodes connect to (empty: the name), `gpus` how many the job may use.
+    """
 
     name: str
     cpus: tuple[int, ...]
     sockets: int = 1
+    address: str = ""
+    gpus: int = 0
+    granted: int = 0
+
+    @property
+    def reached_at(self) -> str:
+        """What other nodes connect to."""
+        return self.address or self.name
+
+    @property
+    def cpu_count(self) -> int:
+        """How many CPUs the job may use there; 0: not known."""
+        return len(self.cpus) or self.granted
 
 
 @dataclass(frozen=True)
@@ -37,7 +59,11 @@ class Split:
 
 @dataclass(frozen=True)
 class JudgeSlot:
-    """One judge rank. `slot` counts on its node, `seat` over all slots of its machine, out of `seats`."""
+    """One judge rank. `slot` counts on its node, `seat` over all slots of its machine, out of `seats`.
+
+    `cpus` is its own part of the machine's CPUs, all of them where a part would be too small to grade on, and none
+    where the host has none to name. `gpus` are consecutive indices on the node.
+    """
 
     rank: int
     host: Host
@@ -46,6 +72,8 @@ class JudgeSlot:
     seat: int
     seats: int
     router_port: int
+    cpus: tuple[int, ...] = ()
+    gpus: tuple[int, ...] = ()
 
     @property
     def judge_port(self) -> int:
@@ -53,7 +81,7 @@ class JudgeSlot:
 
     @property
     def url(self) -> str:
-        return f"http://{self.host.name}:{self.router_port}"
+        return f"http://{self.host.reached_at}:{self.router_port}"
 
 
 @dataclass(frozen=True)
@@ -69,6 +97,14 @@ class Plan:
         """Judge URLs; a rank is its position here."""
         return [judge.url for judge in self.judges]
 
+    def home_rank(self, problem: int) -> int:
+        """Rank that serves the problem of this global index."""
+        return striped(problem, len(self.judges))
+
+    def replica(self, worker: int) -> int:
+        """Inference replica, one a node, that serves the worker of this global index (node-major)."""
+        return striped(worker, len(self.inference))
+
 
 def split_of(settings: JobSettings) -> Split:
     return Split(settings.inference_nodes, settings.agent_nodes, settings.judge_nodes)
@@ -80,7 +116,8 @@ def plan_job(hosts: Sequence[Host], settings: JobSettings, port: int | None = No
     `port` is the first judge port where JUDGE_PORT is unset.
 
     Raises:
-        ConfigError: the allocation is not the sum of the roles, or a port would exceed 65535.
+        ConfigError: the allocation is not the sum of the roles, a port would exceed 65535, or the slots of a machine
+            want more CPUs than it has.
     """
     split = split_of(settings)
     if split.total != len(hosts):
@@ -92,26 +129,69 @@ def plan_job(hosts: Sequence[Host], settings: JobSettings, port: int | None = No
     return Plan(
         tuple(hosts[: split.inference]),
         tuple(hosts[split.inference : agents_end]),
-        _judge_slots(hosts[agents_end:], settings.judges_per_node, settings.judge_port or port or DEFAULT_PORT),
+        _judge_slots(hosts[agents_end:], settings, settings.judge_port or port or DEFAULT_PORT),
     )
 
 
-def _judge_slots(hosts: Sequence[Host], per_node: int | None, base_port: int) -> tuple[JudgeSlot, ...]:
+def judges_on(host: Host, settings: JobSettings) -> int:
+    """Judge slots of a node: JUDGES_PER_NODE, else one a socket; no more than its GPUs where it has any."""
+    wanted = settings.judges_per_node or host.sockets
+    return min(wanted, host.gpus) if host.gpus else wanted
+
+
+def _judge_slots(hosts: Sequence[Host], settings: JobSettings, base_port: int) -> tuple[JudgeSlot, ...]:
     """Ranks node-major, then slot-minor. A machine that stands for two nodes counts its seats over both."""
-    places = [(node, host, slot) for node, host in enumerate(hosts) for slot in range(per_node or host.sockets)]
-    seats = Counter(host.name for _, host, _ in places)
+    places = [(node, host, slot) for node, host in enumerate(hosts) for slot in range(judges_on(host, settings))]
+    seats = Counter(host.reached_at for _, host, _ in places)
     taken: Counter[str] = Counter()
     slots = []
     for rank, (node, host, slot) in enumerate(places):
-        seat = taken[host.name]
-        taken[host.name] += 1
-        slots.append(JudgeSlot(rank, host, node, slot, seat, seats[host.name], base_port + 2 * seat))
+        seat, of = taken[host.reached_at], seats[host.reached_at]
+        taken[host.reached_at] += 1
+        cpus = _cpus(host, seat, of, settings.grade_cpus)
+        slots.append(JudgeSlot(rank, host, node, slot, seat, of, base_port + 2 * seat, cpus, _gpus(host, seat, of)))
     highest = max((slot.judge_port for slot in slots), default=0)
     if highest > 65535:
         raise ConfigError(f"JUDGE_PORT={base_port} leaves no room: the last judge would need port {highest}; lower it")
     return tuple(slots)
 
 
+def _cpus(host: Host, seat: int, seats: int, wanted: int | None) -> tuple[int, ...]:
+    """A seat's own CPUs, its socket's where each has one judge; too few to grade on each are shared by all seats."""
+    if wanted and 0 < host.cpu_count < wanted * seats:
+        raise ConfigError(
+            f"GRADE_CPUS={wanted} for {seats} judges on {host.name} is {wanted * seats} CPUs, and the job has "
+            f"{host.cpu_count} there; lower GRADE_CPUS or JUDGES_PER_NODE"
+        )
+    if len(host.cpus) < CPUS_TO_GRADE * seats:
+        return host.cpus
+    return _part(host.cpus, seat, seats)[:wanted]
+
+
+def _gpus(host: Host, seat: int, seats: int) -> tuple[int, ...]:
+    """A seat's own GPUs; machines that stand for several nodes may have fewer than seats, which then share."""
+    return _part(range(host.gpus), seat % host.gpus, min(seats, host.gpus)) if host.gpus else ()
+
+
+def _part(things: Sequence[int], seat: int, seats: int) -> tuple[int, ...]:
+    """The seat's consecutive part of things that are dealt evenly, within one."""
+    return tuple(things[seat * len(things) // seats : (seat + 1) * len(things) // seats])
+
+
 def ports_needed(hosts: Sequence[Host], settings: JobSettings) -> int:
     """How many consecutive ports the fullest judge machine needs."""
     return 2 * max((slot.seats for slot in plan_job(hosts, settings, port=1).judges), default=0)
+
+
+def judge_nodes_for(peak: int, settings: JobSettings, host: Host) -> int:
+    """JUDGE_NODES, 1 at least, that a peak of grades an hour needs on nodes like `host`.
+
+    Raises:
+        ConfigError: nobody says how many grades a slot makes.
+    """
+    if settings.judge_grades_per_hour is None:
+        raise ConfigError(
+            "JUDGE_GRADES_PER_HOUR is unset: say how many grades one judge slot makes an hour, as a job on this "
+            "hardware has shown"
+        )
+    return max(1, ceil(peak / (settings.judge_grades_per_hour * judges_on(host, settings))))

@@ -60,6 +60,10 @@ class RunLayout:
         """Progress of one agent node, one JSON object a line."""
         return self.agent_node(node) / EVENTS
 
+    def episode(self, node: int, problem: int, worker: int) -> Path:
+        """Everything about one episode; each attempt has a folder in there."""
+        return self.agent_node(node) / f"problem-{problem}-worker-{worker}"
+
     def episode_records(self) -> list[Path]:
         """`tokens.json` of every episode that left one."""
         return sorted(self.agents.glob(f"node-*/problem-*-worker-*/{RECORD}"))
@@ -114,9 +118,34 @@ class RunLayout:
         """What all agents of a setup are given, read-only: prompt, contracts, skills, files."""
         return self.shared / GIVEN / setup
 
-    def end_record(self, step: str) -> Path:
-        """How one step ended."""
-        return self.root / "ended" / f"{step}.json"
+    @property
+    def steps(self) -> Path:
+        """How each step began and ended; `cluster/job/step.py` knows the names."""
+        return self.root / "steps"
+
+    @property
+    def state(self) -> Path:
+        """What the job's process last said of itself."""
+        return self.root / "state.json"
+
+    @property
+    def monitor(self) -> Path:
+        return self.root / "monitor"
+
+    def monitor_csv(self, node_name: str) -> Path:
+        """Use of one node, one row a sample."""
+        return self.monitor / f"{node_name}.csv"
+
+    def monitor_log(self, node_name: str) -> Path:
+        return self.monitor / f"{node_name}.log"
+
+    def inference_log(self, replica: int) -> Path:
+        return self.root / "inference" / f"engine-{replica}.log"
+
+    @property
+    def inference_record(self) -> Path:
+        """What served the model."""
+        return self.root / "inference.json"
 
     @property
     def results(self) -> Path:
@@ -142,7 +171,7 @@ class RunLayout:
             FileExistsError: a run of this id is there; rows of two runs must not share a directory.
         """
         self.root.mkdir(parents=True)
-        for folder in (self.judge, self.agents, self.launch, self.shared / MATERIAL, self.root / "ended"):
+        for folder in (self.judge, self.agents, self.launch, self.shared / MATERIAL, self.steps):
             folder.mkdir(parents=True)
 
 

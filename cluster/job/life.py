@@ -6,18 +6,23 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
+from agent.journal import utc_now
 from bench.errors import ConfigError, KernelcourtError
-from cluster.job.allocation import Plan, plan_job, ports_needed
+from cluster.job.allocation import Host, Plan, plan_job, ports_needed
 from cluster.job.collect import collect
 from cluster.job.drain import drain
+from cluster.job.inference import Engine, engines_of, inference_record
 from cluster.job.launchers import Launcher, Role, Running
-from cluster.job.layout import RunLayout
+from cluster.job.layout import RunLayout, write_json
 from cluster.job.prepare import prepare
 from cluster.job.progress import Progress, ProgressReader
-from cluster.job.ranks import GONE, RankHealth, Ranks, RankState
-from cluster.job.roles import agent_step, judge_step
+from cluster.job.roles import agent_step, monitor_step
+from cluster.job.services import ServiceHealth, Services
+from cluster.job.state import Phase, StateFile
 from cluster.job.summary import Ending, Summary, conclude
 from cluster.job.supervise import (
+    Awaited,
+    Beginnings,
     Cause,
     Interrupts,
     Rules,
@@ -59,14 +64,21 @@ class Job:
 
     wave: Wave
     plan: Plan
+    engines: tuple[Engine, ...]
     layout: RunLayout
     steps: Steps
+    state: StateFile
     view: View
     launcher: Launcher
 
     @property
     def settings(self) -> JobSettings:
         return self.wave.settings
+
+    def enter(self, phase: Phase, text: str) -> None:
+        """Tell whoever follows that the job is in a phase now, and why."""
+        self.view.phase(text)
+        self.state.note(phase, left_s=self.launcher.seconds_left, said=text)
 
 
 @dataclass(frozen=True)
@@ -86,9 +98,10 @@ def run_job(wave: Wave, run_dir: Path, launcher: Launcher, view: View) -> Summar
     """
     started = time.monotonic()
     plan = make_plan(wave.settings, launcher)
+    engines = engines_of(wave.settings, plan.inference)
     layout = RunLayout(run_dir)
     prepare(layout, wave, plan)
-    job = Job(wave, plan, layout, Steps(launcher, layout), view, launcher)
+    job = Job(wave, plan, engines, layout, Steps(launcher, layout), StateFile(layout), view, launcher)
     with Interrupts() as interrupts:
         try:
             lived = _live(job, interrupts)
@@ -97,7 +110,9 @@ def run_job(wave: Wave, run_dir: Path, launcher: Launcher, view: View) -> Summar
         merged = _collect(job, lived)
     code = exit_code(lived.verdict, lived.sight, merged)
     ending = Ending(lived.verdict.cause, lived.verdict.reason, code, round(time.monotonic() - started, 3))
-    return conclude(layout, ending)
+    summary = conclude(layout, ending)
+    job.state.note(Phase.DONE, said=f"exit {int(code)} ({code.name.lower()})")
+    return summary
 
 
 def make_plan(settings: JobSettings, launcher: Launcher) -> Plan:
@@ -105,10 +120,9 @@ def make_plan(settings: JobSettings, launcher: Launcher) -> Plan:
     hosts = launcher.hosts
     port = settings.judge_port or launcher.first_port(ports_needed(hosts, settings))
     plan = plan_job(hosts, settings, port)
-    if plan.inference:
+    if settings.serves_only:
         raise ConfigError(
-            f"INFERENCE_NODES={len(plan.inference)}: no engine that serves a model can be started yet; "
-            "set INFERENCE_NODES=0 and a HARNESS that needs no model (scripted)"
+            "AGENT_NODES=0, JUDGE_NODES=0: a job that only serves a model cannot be started yet; add agents and judges"
         )
     if settings.container_runtime not in (None, "none"):
         raise ConfigError(
@@ -124,74 +138,109 @@ def make_plan(settings: JobSettings, launcher: Launcher) -> Plan:
 
 def _live(job: Job, interrupts: Interrupts) -> Lived:
     """Serve, let the agents work, and take everything down again."""
-    judges = [job.steps.start(judge_step(job.layout, slot)) for slot in job.plan.judges]
-    ranks = Ranks(job.layout.job_id, job.plan.judges, judges)
+    what = f"{len(job.plan.judges)} judges" + (f" and {len(job.engines)} engines" if job.engines else "")
+    job.enter(Phase.STARTING, f"starting {what}; each judge grades its own references first")
+    for host in _machines(job.plan):
+        job.steps.start(monitor_step(job.layout, host))
+    services = Services(job.layout, job.settings, job.plan, job.engines, job.steps)
     try:
-        verdict = _wait_ready(job, ranks, judges, interrupts)
-        lived = Lived(verdict, None) if verdict else _work(job, ranks, interrupts)
-        late = _tear_down(job, lived.verdict, ranks, interrupts)
+        verdict = _wait_ready(job, services, interrupts)
+        lived = Lived(verdict, None) if verdict else _work(job, services, interrupts)
+        late = _tear_down(job, lived.verdict, services, interrupts)
     finally:
-        ranks.close()
+        services.close()
     return replace(lived, verdict=late) if late else lived
 
 
-def _wait_ready(job: Job, ranks: Ranks, judges: Sequence[Running], interrupts: Interrupts) -> Verdict | None:
-    """Wait until each judge is healthy; one that died or is unfit ends the wait at once, and so does the wall clock."""
-    job.view.phase(f"starting {len(judges)} judges; each grades its own references first")
+def _machines(plan: Plan) -> list[Host]:
+    """Every machine of the job once."""
+    return list({host.name: host for host in (*plan.inference, *plan.agents, *(j.host for j in plan.judges))}.values())
+
+
+def _wait_ready(job: Job, services: Services, interrupts: Interrupts) -> Verdict | None:
+    """Wait until every service is ready; one that is gone ends the wait at once, and so does the wall clock."""
     start = time.monotonic()
     while interrupts.verdict is None:
-        healths, waited = ranks.health(), time.monotonic() - start
+        health, waited = services.health(), time.monotonic() - start
         job.steps.note_ends()
-        states = {health.state for health in healths}
-        if states == {RankState.READY}:
+        job.state.note(Phase.STARTING, ranks=health.ranks, engines=health.engines, left_s=job.launcher.seconds_left)
+        awaited = services.awaited(health)
+        if all(service.is_ready for service in awaited):
+            _record_engines(job, services)
             return None
-        if states & GONE or waited > job.settings.judge_ready_seconds:
-            return never_ready(judges, healths, waited)
+        late = [service for service in awaited if not service.is_ready and waited > _ready_within_s(job, service)]
+        if late or any(service.is_gone for service in awaited):
+            return never_ready(awaited, waited)
         if verdict := out_of_time(job.launcher.seconds_left, job.settings.reserve_s):
             return verdict
         interrupts.pause(READY_PAUSE_S)
     return interrupts.verdict
 
 
-def _work(job: Job, ranks: Ranks, interrupts: Interrupts) -> Lived:
+def _ready_within_s(job: Job, service: Awaited) -> float:
+    is_engine = service.step.role is Role.INFERENCE
+    return job.settings.inference_ready_seconds if is_engine else job.settings.judge_ready_seconds
+
+
+def _record_engines(job: Job, services: Services) -> None:
+    if job.engines:
+        record = inference_record(job.settings, job.engines, services.engine_version(), utc_now())
+        write_json(job.layout.inference_record, record)
+
+
+def _work(job: Job, services: Services, interrupts: Interrupts) -> Lived:
     """Start the agents and watch until there is a reason to stop."""
-    job.view.phase(f"{len(job.wave.problems)} problems for {len(job.plan.agents)} agent nodes")
-    agents = [job.steps.start(agent_step(job.layout, job.plan, node)) for node in range(len(job.plan.agents))]
+    nodes = range(len(job.plan.agents))
+    job.enter(Phase.WORKING, f"{len(job.wave.problems)} problems for {len(nodes)} agent nodes")
+    agents = [job.steps.start(agent_step(job.layout, job.settings, job.plan, node)) for node in nodes]
+    beginnings = Beginnings(agents)
     rules = Rules(job.settings.reserve_s, job.settings.agent_stall_abort_seconds, job.settings.agent_failover)
     reader = ProgressReader(job.layout, len(job.wave.problems), len(agents), len(job.plan.judges))
     while True:
-        healths = ranks.health()
-        progress = reader.read(healths)
+        health = services.health()
+        progress = reader.read(health.ranks)
         job.view.progress(progress)
         job.steps.note_ends()
-        sight = _look(job, healths, agents, progress)
+        sight = replace(_look(job, health, agents, progress), unbegun=beginnings.late())
+        job.state.note(
+            Phase.WORKING, ranks=sight.ranks, engines=sight.engines, left_s=sight.left_s, quiet_s=sight.quiet_s
+        )
         verdict = interrupts.verdict or decide(sight, rules)
         if verdict:
             return Lived(verdict, sight)
         interrupts.pause(WATCH_PAUSE_S)
 
 
-def _look(job: Job, healths: Sequence[RankHealth], agents: Sequence[Running], progress: Progress) -> Sight:
-    codes = tuple(agent.poll() for agent in agents)
-    return Sight(tuple(healths), codes, progress.quiet_s, job.launcher.seconds_left)
+def _look(job: Job, health: ServiceHealth, agents: Sequence[Running], progress: Progress) -> Sight:
+    ends = tuple(agent.poll() for agent in agents)
+    return Sight(health.ranks, ends, progress.quiet_s, job.launcher.seconds_left, health.engines)
 
 
-def _tear_down(job: Job, verdict: Verdict, ranks: Ranks, interrupts: Interrupts) -> Verdict | None:
-    """The one way down, whatever the cause: agents, then what the judges still hold, then the judges.
+def _tear_down(job: Job, verdict: Verdict, services: Services, interrupts: Interrupts) -> Verdict | None:
+    """The one way down, whatever the cause: agents, then what the judges still hold, then the services.
 
     Returns the interruption that cut a drain short, if one did.
     """
     cut = None
-    job.view.phase(f"{verdict.cause}: {verdict.reason}")
-    grace = job.settings.step_stop_grace_seconds
-    job.steps.stop(Role.AGENT, grace)
+    job.enter(Phase.STOPPING, f"{verdict.cause}: {verdict.reason}")
+    grace_s = _grace_s(job, verdict)
+    job.steps.stop(Role.AGENT, grace_s=grace_s)
     if verdict.cause is Cause.FINISHED:
-        drained = drain(ranks.health, interrupts.pause, _drain_limit(job), lambda: interrupts.verdict is not None)
+        job.state.note(Phase.DRAINING, left_s=job.launcher.seconds_left)
+        drained = drain(services.ranks, interrupts.pause, _drain_limit(job), lambda: interrupts.verdict is not None)
         if not drained.complete:
             cut = interrupts.verdict
-            job.view.phase(f"gave up waiting for submits in flight after {drained.seconds:.0f} s: {drained.left}")
-    job.steps.stop(Role.JUDGE, grace)
+            text = f"gave up waiting for submits in flight after {drained.seconds:.0f} s: {drained.left}"
+            job.enter(Phase.STOPPING, text)
+    job.steps.stop(Role.JUDGE, Role.INFERENCE, Role.MONITOR, grace_s=grace_s)
     return cut
+
+
+def _grace_s(job: Job, verdict: Verdict) -> float:
+    """Seconds that steps have to stop in; a part of what is left where the scheduler has begun to kill the job."""
+    grace_s = job.settings.step_stop_grace_seconds
+    kill_in_s = job.launcher.kill_in_s if verdict.cause is Cause.CANCELLED else None
+    return grace_s if kill_in_s is None else min(grace_s, kill_in_s / 3)
 
 
 def _drain_limit(job: Job) -> float:
@@ -205,10 +254,10 @@ def _collect(job: Job, lived: Lived) -> bool:
     """Merge what there is; a failure leaves MERGE_FAILED and every shard as it was."""
     if lived.sight is None:
         return True
-    job.view.phase("merging shards and episodes")
+    job.enter(Phase.MERGING, "merging shards and episodes")
     try:
         collect(job.layout)
     except KernelcourtError as error:
-        job.view.phase(f"the merge failed: {error}\n{job.layout.merge_failed} says how to recover")
+        job.enter(Phase.MERGING, f"the merge failed: {error}\n{job.layout.merge_failed} says how to recover")
         return False
     return True

@@ -3,9 +3,11 @@
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy.exc import DBAPIError
 
@@ -13,6 +15,8 @@ from bench.judge.schemas import Kind, Outcome
 from bench.results.database import engine
 from cluster.job.layout import RunLayout
 from cluster.job.ranks import RankHealth
+
+RECENT = timedelta(minutes=10)
 
 
 @dataclass(frozen=True)
@@ -36,23 +40,24 @@ class Progress:
         return self.planned - self.started
 
 
-class EventFile:
-    """Reads the whole lines that were appended to a JSONL file since the last call."""
+class NewLines:
+    """Reads the whole lines that were appended to a file since the last call, from `offset` on; none while it is not
+    there."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, offset: int = 0) -> None:
         self._path = path
-        self._offset = 0
+        self._offset = offset
 
-    def new(self) -> list[dict[str, object]]:
+    def read(self) -> list[bytes]:
         try:
             with self._path.open("rb") as file:
                 file.seek(self._offset)
                 text = file.read()
         except FileNotFoundError:
             return []
-        whole = text[: text.rfind(b"\n") + 1]
-        self._offset += len(whole)
-        return [json.loads(line) for line in whole.splitlines()]
+        *lines, rest = text.split(b"\n")
+        self._offset += len(text) - len(rest)
+        return lines
 
 
 class ProgressReader:
@@ -67,7 +72,7 @@ class ProgressReader:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._planned = planned
-        self._files = [EventFile(layout.events(node)) for node in range(nodes)]
+        self._files = [NewLines(layout.events(node)) for node in range(nodes)]
         self._shards = [layout.shard(rank) for rank in range(ranks)]
         self._clock = clock
         self._events: Counter[str] = Counter()
@@ -78,7 +83,7 @@ class ProgressReader:
     def read(self, ranks: Sequence[RankHealth] = ()) -> Progress:
         """Progress now; an episode event or a grade ends the quiet."""
         for file in self._files:
-            self._events.update(str(event["event"]) for event in file.new())
+            self._events.update(str(json.loads(line)["event"]) for line in file.read())
         self._grades |= {shard: found for shard in self._shards if (found := count_grades(shard))}
         graded: Counter[tuple[str, str]] = sum(self._grades.values(), Counter())
         if (known := self._events.total() + graded.total()) != self._known:
@@ -102,14 +107,45 @@ _SOLVED = (Kind.SUBMIT.value, Outcome.SOLVED.value)
 
 def count_grades(shard: Path) -> Counter[tuple[str, str]]:
     """(kind, outcome) → grades in a live shard; empty while it does not exist or cannot be read just now."""
+    rows = _rows(shard, "SELECT kind, outcome, count(*) FROM grades GROUP BY kind, outcome")
+    return Counter({(kind, outcome): number for kind, outcome, number in rows})
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Grades an hour in the last minutes and overall; None where there is nothing to tell it from."""
+
+    recent: float | None = None
+    overall: float | None = None
+
+
+def pace(shards: Iterable[Path], now: datetime, live: bool) -> Pace:
+    """How fast the ranks grade together at a moment (UTC); of a job that is over, there is no recent pace."""
+    since = (now - RECENT).isoformat(timespec="milliseconds")
+    query = "SELECT count(*), sum(finished_at >= ?), min(requested_at), max(finished_at) FROM grades"
+    found = [row for shard in shards for row in _rows(shard, query, (since,)) if row[0]]
+    if not found:
+        return Pace()
+    total, recent = (sum(row[column] for row in found) for column in (0, 1))
+    first = datetime.fromisoformat(min(row[2] for row in found))
+    last = now if live else datetime.fromisoformat(max(row[3] for row in found))
+    window = min(RECENT, now - first)
+    return Pace(_hourly(recent, window) if live else None, _hourly(total, last - first))
+
+
+def _hourly(number: int, span: timedelta) -> float | None:
+    return number / (span / timedelta(hours=1)) if span > timedelta() else None
+
+
+def _rows(shard: Path, query: str, parameters: tuple[str, ...] = ()) -> list[Any]:
+    """The rows of a live shard; none while it does not exist or cannot be read just now."""
     if not shard.exists():
-        return Counter()
+        return []
     reader = engine(shard, "ro")
     try:
         with reader.connect() as connection:
-            rows = connection.exec_driver_sql("SELECT kind, outcome, count(*) FROM grades GROUP BY kind, outcome")
-            return Counter({(kind, outcome): number for kind, outcome, number in rows})
+            return list(connection.exec_driver_sql(query, parameters))
     except DBAPIError:
-        return Counter()
+        return []
     finally:
         reader.dispose()

@@ -1,6 +1,7 @@
 """What the judge ranks say of themselves, asked over HTTP as an agent would."""
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -12,6 +13,8 @@ from cluster.job.allocation import JudgeSlot
 from cluster.job.launchers import Running
 
 ASK_TIMEOUT_S = 3.0
+# A router answers while its judge restarts; one that is silent for so long has lost its node or its network.
+SILENT_FOR_GOOD_S = 60.0
 
 
 class RankState(StrEnum):
@@ -38,14 +41,21 @@ class RankHealth:
 
 
 class Ranks:
-    """The judge steps of one job, in rank order, and one long-lived client for each."""
+    """The judge steps of one job, in rank order, and one long-lived client for each; `clock` counts seconds."""
 
-    def __init__(self, run_id: str, slots: Sequence[JudgeSlot], steps: Sequence[Running]) -> None:
-        self._run_id = run_id
+    def __init__(
+        self,
+        run_id: str,
+        slots: Sequence[JudgeSlot],
+        steps: Sequence[Running],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._run_id, self._clock = run_id, clock
         self._ranks = [
             (slot.rank, step, JudgeClient(slot.url, timeout_s=ASK_TIMEOUT_S))
             for slot, step in zip(slots, steps, strict=True)
         ]
+        self._answered: dict[int, float] = {}
 
     def health(self) -> list[RankHealth]:
         """Ask every rank now."""
@@ -56,17 +66,27 @@ class Ranks:
             client.close()
 
     def _ask(self, rank: int, step: Running, client: JudgeClient) -> RankHealth:
-        if (code := step.poll()) is not None:
-            return RankHealth(rank, RankState.LOST, f"its process ended with {code}")
+        if (end := step.poll()) is not None:
+            return RankHealth(rank, RankState.LOST, f"its step has ended: {end.words}")
         try:
-            return read_health(rank, self._run_id, client.health())
+            found = read_health(rank, self._run_id, client.health())
         except JudgeRefused as refused:
+            if refused.code == "unreachable":
+                return self._silent(rank, refused.message)
             state = RankState.LOST if refused.code == "rank_lost" else RankState.STARTING
-            return RankHealth(rank, state, refused.message)
+            found = RankHealth(rank, state, refused.message)
         except ValidationError as error:
-            return RankHealth(
-                rank, RankState.UNFIT, f"{client.url}/health is no judge's ({error.error_count()} faults)"
-            )
+            reason = f"{client.url}/health is no judge's ({error.error_count()} faults)"
+            found = RankHealth(rank, RankState.UNFIT, reason)
+        self._answered[rank] = self._clock()
+        return found
+
+    def _silent(self, rank: int, why: str) -> RankHealth:
+        """A rank that nobody reaches: it starts, or has not answered for too long since it did."""
+        silent_s = self._clock() - self._answered.get(rank, self._clock())
+        if silent_s < SILENT_FOR_GOOD_S:
+            return RankHealth(rank, RankState.STARTING, why)
+        return RankHealth(rank, RankState.LOST, f"it has not answered for {silent_s:.0f} s: {why}")
 
 
 def read_health(rank: int, run_id: str, health: Health) -> RankHealth:

@@ -8,20 +8,29 @@ from bench.config import JudgeConfig
 from bench.measure.cores import CorePlan, plan_cores
 from bench.places import anchored
 from cluster.job.allocation import Host, JudgeSlot, Plan
+from cluster.job.inference import Engine, engine_env
 from cluster.job.launchers import Role, Step
 from cluster.job.layout import RunLayout
+from cluster.study.settings import JobSettings
 from cluster.study.wave import SetupPlan, Wave
 
+SEARCH_KEY = "SERPAPI_API_KEY"
 
-def core_plan(slot: JudgeSlot) -> CorePlan:
-    """Which cores of its machine a judge slot times on, clocks on, and leaves to the rest."""
-    return plan_cores(slot.host.cpus, slot.seat, slot.seats)
+
+def core_plan(slot: JudgeSlot) -> CorePlan | None:
+    """Which CPUs a judge slot times on, clocks on, and leaves to the rest; None where only the judge will see them."""
+    if not slot.cpus:
+        return None
+    shares = slot.cpus == slot.host.cpus
+    return plan_cores(slot.cpus, slot.seat if shares else 0, slot.seats if shares else 1)
 
 
 def agent_cpus(host: Host, plan: Plan) -> tuple[int, ...]:
     """CPUs for agents on a host: what the judges of the same machine leave to others."""
-    leftover = [set(core_plan(slot).others) for slot in plan.judges if slot.host == host]
-    return tuple(sorted(set(host.cpus).intersection(*leftover))) or host.cpus
+    plans = [cores for slot in plan.judges if slot.host.reached_at == host.reached_at and (cores := core_plan(slot))]
+    leased = {core for cores in plans for core in cores.leased}
+    left = set(host.cpus) - leased or {core for cores in plans for core in cores.others}
+    return tuple(sorted(left))
 
 
 def judge_config(layout: RunLayout, wave: Wave, plan: Plan, slot: JudgeSlot) -> JudgeConfig:
@@ -31,7 +40,7 @@ def judge_config(layout: RunLayout, wave: Wave, plan: Plan, slot: JudgeSlot) -> 
         rank=slot.rank,
         ranks=len(plan.judges),
         run_id=layout.job_id,
-        router_host=slot.host.name,
+        router_host=slot.host.reached_at,
         router_port=slot.router_port,
         judge_port=slot.judge_port,
         shard=layout.shard(slot.rank),
@@ -46,11 +55,12 @@ def judge_config(layout: RunLayout, wave: Wave, plan: Plan, slot: JudgeSlot) -> 
         final_protocol=settings.final_protocol,
         preview_protocol=settings.preview_protocol,
         failed_submit_step_s=settings.judge_failed_submit_step_seconds,
+        warm_up=settings.judge_warm_up,
         queue_limit=settings.judge_queue_limit,
         max_body_bytes=settings.judge_max_body_bytes,
         allow_sandbox=settings.sandbox_allow,
-        timing_cores=cores.timing,
-        clock_core=cores.clock,
+        timing_cores=cores.timing if cores else None,
+        clock_core=cores.clock if cores else None,
     )
 
 
@@ -76,7 +86,7 @@ def agent_config(layout: RunLayout, wave: Wave, plan: Plan, node: int) -> AgentC
         ready_timeout_s=settings.agent_ready_seconds,
         idle_timeout_s=settings.agent_idle_seconds,
         exit_grace_s=settings.agent_exit_grace_seconds,
-        cpus=agent_cpus(plan.agents[node], plan),
+        cpus=agent_cpus(plan.agents[node], plan) or None,
         failover=settings.agent_failover,
     )
 
@@ -89,23 +99,54 @@ def _launched_options(layout: RunLayout, setup: SetupPlan) -> dict[str, str]:
 
 def judge_step(layout: RunLayout, slot: JudgeSlot) -> Step:
     """Router, judge and measuring process of one rank, kept off the timing core; the last one moves to it to time."""
-    argv = _kcourt("serve", "--config", str(layout.judge_config(slot.rank)))
+    cores = core_plan(slot)
     return Step(
         f"judge-{slot.rank}",
         Role.JUDGE,
-        argv,
+        _kcourt("serve", "--config", str(layout.judge_config(slot.rank))),
         slot.host,
         layout.judge_log(slot.rank),
-        core_plan(slot).others,
+        layout.steps,
+        cpus=cores.others if cores else (),
+        gpus=slot.gpus,
+        keys=(SEARCH_KEY,),
         child_logs=(layout.upstream_log(slot.rank),),
     )
 
 
-def agent_step(layout: RunLayout, plan: Plan, node: int) -> Step:
+def agent_step(layout: RunLayout, settings: JobSettings, plan: Plan, node: int) -> Step:
     """The driver of one agent node."""
-    argv = _kcourt("agent", "run", "--config", str(layout.agent_config(node)))
-    host = plan.agents[node]
-    return Step(f"agent-{node}", Role.AGENT, argv, host, layout.agent_log(node), agent_cpus(host, plan))
+    host, key = plan.agents[node], settings.inference_service_key_env
+    return Step(
+        f"agent-{node}",
+        Role.AGENT,
+        _kcourt("agent", "run", "--config", str(layout.agent_config(node))),
+        host,
+        layout.agent_log(node),
+        layout.steps,
+        cpus=agent_cpus(host, plan),
+        keys=(key,) if key else (),
+    )
+
+
+def engine_step(layout: RunLayout, settings: JobSettings, engine: Engine) -> Step:
+    """The engine of one replica, with all GPUs of its node."""
+    return Step(
+        f"inference-{engine.replica}",
+        Role.INFERENCE,
+        engine.argv,
+        engine.host,
+        layout.inference_log(engine.replica),
+        layout.steps,
+        gpus=tuple(range(engine.host.gpus)),
+        env=engine_env(settings),
+    )
+
+
+def monitor_step(layout: RunLayout, host: Host) -> Step:
+    """What samples the use of one node."""
+    argv = _kcourt("monitor", "sample", "--csv", str(layout.monitor_csv(host.name)))
+    return Step(f"monitor-{host.name}", Role.MONITOR, argv, host, layout.monitor_log(host.name), layout.steps)
 
 
 def _kcourt(*arguments: str) -> tuple[str, ...]:

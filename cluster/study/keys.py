@@ -232,7 +232,10 @@ class JudgeKeys(BaseModel):
         Positive | None,
         Key("judge", "Measured rate of one judge slot; sizes JUDGE_NODES for a peak of grades.", "grades/h"),
     ] = None
-    grade_cpus: Annotated[Positive | None, Key("judge", "CPUs of a judge slot; unset: one socket.")] = None
+    grade_cpus: Annotated[
+        Annotated[int, Field(ge=2)] | None,
+        Key("judge", "CPUs of a judge slot, 2 at least; unset: its even part of the node, one socket by default."),
+    ] = None
     judge_port: Annotated[
         int | None,
         Field(ge=1, le=65534),
@@ -248,6 +251,9 @@ class JudgeKeys(BaseModel):
     judge_failed_submit_step_seconds: Annotated[
         float, Field(ge=0, le=600), Key("judge", "A failed submit is answered after a multiple of so long.", "s")
     ] = 10.0
+    judge_warm_up: Annotated[
+        bool, Key("judge", "Build denominators of the job's kernels while nothing waits; else on demand alone.")
+    ] = True
     judge_queue_limit: Annotated[Positive, Key("judge", "Waiting requests beyond which a judge answers 429.")] = 256
     judge_max_body_bytes: Annotated[int, Field(ge=1024), Key("judge", "Largest request body.", "bytes")] = 8 << 20
     cache_dir: Annotated[

@@ -1,23 +1,21 @@
 """Slurm's queue: which setups wait or run there, and how a snapshot is put into it."""
 
-import os
 import re
-import tempfile
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from bench import process
 from bench.errors import EnvironmentFault
 from bench.places import anchored, checkout
+from cluster.environment import allowed
+from cluster.slurm import asked
 from cluster.study.job_shape import Option, sbatch_options
+from cluster.study.settings import JobSettings
 from cluster.study.snapshots import Snapshot
 
 SBATCH_SCRIPT = checkout() / "cluster" / "services.sbatch"
-ANSWER_WITHIN_S = 120
-# Slurm's commands take options from these, and a job inherits what describes another one: where the caller runs.
-_OF_THE_CALLER = re.compile(r"S(BATCH|LURM|QUEUE)_(?!CONF$|JWT$)")
 _JOB_ID = re.compile(r"^(\d+)(?:;\S+)?$", re.MULTILINE)  # as `sbatch --parsable` says it
 
 
@@ -38,7 +36,7 @@ _ENDED = {
 
 @dataclass(frozen=True)
 class QueuedJob:
-    """A job that waits or runs; its name is that of its setup."""
+    """A job that waits or runs; its name is that of its setup, or of all its setups with commas between."""
 
     job_id: str
     name: str
@@ -51,35 +49,10 @@ def jobs_of(user: str) -> list[QueuedJob]:
     Raises:
         EnvironmentFault: there is no squeue, or it does not answer.
     """
-    answer = _asked(["squeue", "--noheader", f"--user={user}", "--format=%i %T %j"])
+    answer = asked(["squeue", "--noheader", f"--user={user}", "--format=%i %T %j"])
     if not answer.ok:
         raise EnvironmentFault(f"squeue failed: {answer.said}; try again when Slurm answers")
     return parse_queue(answer.output)
-
-
-@dataclass(frozen=True)
-class _Answer:
-    """What one of Slurm's commands printed, errors and all, and whether it was content."""
-
-    ok: bool
-    output: str
-
-    @property
-    def said(self) -> str:
-        return self.output.strip() or "it printed nothing"
-
-
-def _asked(argv: Sequence[str]) -> _Answer:
-    """Run a command of Slurm to its end; a queue may be longer than what `process.run` keeps of an output."""
-    with tempfile.TemporaryFile() as sink:
-        child = process.spawn(argv, env=slurm_environment(os.environ), output=sink)
-        try:
-            in_time = process.ends_within(child, ANSWER_WITHIN_S)
-        finally:
-            process.kill_tree(child)
-        sink.seek(0)
-        output = sink.read().decode(errors="replace")
-    return _Answer(in_time and child.returncode == 0, output if in_time else f"no answer within {ANSWER_WITHIN_S} s")
 
 
 def parse_queue(listing: str) -> list[QueuedJob]:
@@ -94,7 +67,8 @@ def parse_queue(listing: str) -> list[QueuedJob]:
 
 def by_setup(jobs: Iterable[QueuedJob]) -> dict[str, QueuedJob]:
     """Setup → its job; of several the one that runs."""
-    return {job.name: job for job in sorted(jobs, key=lambda job: job.state is QueueState.RUNNING)}
+    ordered = sorted(jobs, key=lambda job: job.state is QueueState.RUNNING)
+    return {setup: job for job in ordered for setup in job.name.split(",")}
 
 
 def logs_folder(scratch: Path) -> Path:
@@ -102,20 +76,36 @@ def logs_folder(scratch: Path) -> Path:
     return anchored(scratch) / "logs"
 
 
-def sbatch_argv(shape: Sequence[Option], snapshot: Snapshot, script: Path, logs: Path, reserve_s: int) -> list[str]:
-    """The command line that submits a snapshot; its job is warned `reserve_s` seconds before its wall clock."""
+def sbatch_argv(
+    shape: Sequence[Option],
+    snapshots: Sequence[Snapshot],
+    logs: Path,
+    settings: JobSettings,
+    environ: Mapping[str, str],
+) -> list[str]:
+    """The command line that submits the snapshots of one job, which is warned when what is left is its reserve.
+
+    Of its caller's environment the job has what an allow-list names and the keys it needs, by name.
+    """
+    variables = allowed(environ, settings.secret_variables)
     return [
         "sbatch",
         "--parsable",
-        "--no-requeue",
-        f"--job-name={snapshot.setup}",
+        f"--job-name={','.join(made.setup for made in snapshots)}",
         f"--output={logs}/services-%j.out",
         f"--error={logs}/services-%j.err",
-        f"--signal=B:USR1@{reserve_s}",
+        f"--signal=B:USR1@{settings.reserve_s}",
+        f"--export={','.join(sorted(variables))}",
         *sbatch_options(list(shape)),
-        str(script),
-        str(snapshot.env),
+        str(SBATCH_SCRIPT),
+        str(kcourt_command()),
+        *(str(made.env) for made in snapshots),
     ]
+
+
+def kcourt_command() -> Path:
+    """This installation's own `kcourt`, by its path: on a node PATH may hold another one."""
+    return Path(sys.executable).with_name("kcourt")
 
 
 def submit(argv: Sequence[str], logs: Path) -> str:
@@ -130,13 +120,8 @@ def submit(argv: Sequence[str], logs: Path) -> str:
         raise EnvironmentFault(
             f"{logs}: cannot be made ({error.strerror}); set KCOURT_SCRATCH to another folder"
         ) from error
-    answer = _asked(argv)
+    answer = asked(argv)
     job_id = _JOB_ID.search(answer.output) if answer.ok else None
     if job_id is None:
         raise EnvironmentFault(f"sbatch refused: {answer.said}; `kcourt job options SETUP` shows what it is asked for")
     return job_id[1]
-
-
-def slurm_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """What Slurm's commands see: nothing that another job or the caller's own variables would have decide."""
-    return {name: value for name, value in environ.items() if not _OF_THE_CALLER.match(name)}

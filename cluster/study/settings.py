@@ -72,6 +72,12 @@ class JobSettings(SetupKeys, TreatmentKeys, JobKeys, InferenceKeys, AgentKeys, J
         return self.agent_nodes == self.judge_nodes == 0
 
     @property
+    def secret_variables(self) -> tuple[str, ...]:
+        """Names of the variables that hold the job's secrets, which travel by name alone."""
+        service = (self.inference_service_key_env,) if self.inference_service_key_env else ()
+        return (*(key for key, about in keys().items() if about.secret), *service)
+
+    @property
     def trains_on_traffic(self) -> bool:
         """Whether the provider makes training data of every kernel and transcript."""
         return self.inference_source == "service" and self.inference_service_tier == "contributor"

@@ -67,7 +67,8 @@ class Study(BaseModel):
 
     `tag` is a tag or another selector of kernels, `kernels` a list of names in its place. `control` is an axis and
     the value that the others are compared with, or the name of a setup that is written out. `repeats` are the slots
-    of each kernel, `feeds` says which experiment or figure the study is for. An axis of None is left to the layers.
+    of each kernel, `feeds` says which experiment or figure the study is for; a `wave` has as few jobs as its setups
+    can share. An axis of None is left to the layers.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -87,6 +88,7 @@ class Study(BaseModel):
     temperatures: Annotated[tuple[float | None, ...], Field(min_length=1)] = (None,)
     repeats: Annotated[int, Field(ge=1)] = 1
     hardware: str = ""
+    wave: bool = False
     settings: dict[str, Scalar] = {}
     setups: dict[str, SetupCell] = {}
 

@@ -1,12 +1,20 @@
 """The Launcher seam: what the life of a job asks of whatever starts its steps."""
 
-from collections.abc import Mapping, Sequence
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
+from agent.journal import utc_now
 from cluster.job.allocation import Host
+from cluster.job.step import BeginRecord, EndRecord, StepState, begin_record, end_record
+
+LOOK_EVERY_S = 0.05
 
 
 class Role(StrEnum):
@@ -15,32 +23,16 @@ class Role(StrEnum):
     INFERENCE = "inference"
     AGENT = "agent"
     JUDGE = "judge"
-
-
-class StepState(StrEnum):
-    """Where a step is in its life; all but `running` are ends."""
-
-    RUNNING = "running"
-    SUCCEEDED = "succeeded"
-    FAILED = "failed"
-    KILLED = "killed"
-
-
-def state_of(returncode: int | None) -> StepState:
-    """State of a step by its exit code; None while it runs, negative when a signal ended it."""
-    if returncode is None:
-        return StepState.RUNNING
-    if returncode == 0:
-        return StepState.SUCCEEDED
-    return StepState.KILLED if returncode < 0 else StepState.FAILED
+    MONITOR = "monitor"
 
 
 @dataclass(frozen=True)
 class Step:
     """One long-lived command of a role on one host.
 
-    Its output goes to `log`; `child_logs` is what its own children write. `env` is added to the job's own; no
-    CPUs means any.
+    How it began and ended is written to the folder `records`, its output goes to `log`, and `child_logs` is what its
+    own children write. `env` is added to what a job may have of the environment, and `keys` names the variables of
+    secrets that only this step gets; no CPUs means any; `gpus` are indices on the host.
     """
 
     name: str
@@ -48,36 +40,55 @@ class Step:
     argv: tuple[str, ...]
     host: Host
     log: Path
+    records: Path
     cpus: tuple[int, ...] = ()
+    gpus: tuple[int, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
+    keys: tuple[str, ...] = ()
     child_logs: tuple[Path, ...] = ()
 
     @property
     def logs(self) -> tuple[Path, ...]:
         return (self.log, *self.child_logs)
 
-
-class Running(Protocol):
-    """A step that was started."""
-
     @property
-    def step(self) -> Step: ...
+    def wrapped(self) -> list[str]:
+        """The command line that runs on the host: pinned, and behind what writes the step's records."""
+        pinned = ["taskset", "-c", ",".join(map(str, self.cpus))] if self.cpus else []
+        gpus = ["--gpus", ",".join(map(str, self.gpus))] if self.gpus else []
+        wrapper = [sys.executable, "-P", "-m", "cluster.job.step", *gpus, str(self.records), self.name, self.role]
+        return [*pinned, *wrapper, *self.argv]
 
-    def poll(self) -> int | None:
-        """Exit code, or None while the step runs."""
-        ...
 
-    def terminate(self) -> None:
-        """Send TERM to the step's own process; a step that has ended is left alone."""
-        ...
+class Running:
+    """A step seen through its launcher's process and its records; `patience_s` is how late a record may come.
 
-    def wait(self, timeout_s: float) -> int | None:
-        """Exit code as soon as the step ends, or None after `timeout_s` seconds."""
-        ...
+    The process alone is not believed: a scheduler reports a step lost with its node as a success.
+    """
 
-    def kill(self) -> None:
-        """End the step and everything it started, at once."""
-        ...
+    def __init__(
+        self,
+        step: Step,
+        child: "subprocess.Popen[bytes]",
+        patience_s: float = 0.0,
+        without_record: Callable[[Step], StepState] = lambda step: StepState.LOST,
+    ) -> None:
+        self.step, self.child = step, child
+        self._patience_s, self._without_record = patience_s, without_record
+        self._ended_at: float | None = None
+        self._end: EndRecord | None = None
+
+    def poll(self) -> EndRecord | None:
+        if self._end is None and self.child.poll() is not None:
+            self._end = read_end(self.step) or self._given_up()
+        return self._end
+
+    def _given_up(self) -> EndRecord | None:
+        now = time.monotonic()
+        self._ended_at = self._ended_at or now
+        if now - self._ended_at < self._patience_s:
+            return None
+        return unrecorded(self.step, self._without_record(self.step))
 
 
 class Launcher(Protocol):
@@ -93,11 +104,56 @@ class Launcher(Protocol):
         """Seconds until the allocation ends; None: it does not."""
         ...
 
+    @property
+    def kill_in_s(self) -> float | None:
+        """Seconds from now in which the scheduler kills everything, once it has begun to; None: it has not."""
+        ...
+
     def first_port(self, count: int) -> int:
         """First of `count` consecutive ports that judges may take where JUDGE_PORT is unset."""
         ...
 
     def start(self, step: Step) -> Running: ...
+
+    def stop(self, steps: Sequence[Running]) -> None:
+        """Ask each step's own process to end in order; those that have ended are left alone."""
+        ...
+
+    def kill(self, steps: Sequence[Running]) -> None:
+        """End the steps and everything they started, at once."""
+        ...
+
+
+def unrecorded(step: Step, state: StepState, stopped: bool = False) -> EndRecord:
+    """The end of a step that wrote none."""
+    return EndRecord(step.name, step.role, step.host.name, state, None, stopped, None, None, utc_now())
+
+
+def read_begin(step: Step) -> BeginRecord | None:
+    """How a step began; None before it has."""
+    found = _read(begin_record(step.records, step.name))
+    return BeginRecord(**found) if found else None
+
+
+def read_end(step: Step) -> EndRecord | None:
+    """How a step ended by its own word; None while there is none."""
+    found = _read(end_record(step.records, step.name))
+    return EndRecord(**{**found, "state": StepState(found["state"])}) if found else None
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        return dict(json.loads(path.read_bytes()))
+    except FileNotFoundError:
+        return None
+
+
+def wait(running: Running, timeout_s: float) -> EndRecord | None:
+    """How a step ended as soon as it has, or None after `timeout_s` seconds."""
+    deadline = time.monotonic() + timeout_s
+    while (end := running.poll()) is None and time.monotonic() < deadline:
+        time.sleep(LOOK_EVERY_S)
+    return end
 
 
 TAIL_BYTES = 4096

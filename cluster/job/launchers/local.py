@@ -2,7 +2,6 @@
 
 import os
 import socket
-import subprocess
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -10,35 +9,12 @@ from pathlib import Path
 
 from bench import process
 from bench.errors import EnvironmentFault
+from cluster.environment import allowed
 from cluster.job.allocation import DEFAULT_PORT, Host
-from cluster.job.launchers import Step
+from cluster.job.launchers import Running, Step
 
 LOOPBACK = "127.0.0.1"
 _PORTS = range(DEFAULT_PORT, 32000, 2)
-
-
-class LocalStep:
-    """One process tree of this machine."""
-
-    def __init__(self, step: Step, child: "subprocess.Popen[bytes]") -> None:
-        self.step = step
-        self._child = child
-
-    def poll(self) -> int | None:
-        return self._child.poll()
-
-    def terminate(self) -> None:
-        with suppress(ProcessLookupError):
-            self._child.terminate()
-
-    def wait(self, timeout_s: float) -> int | None:
-        try:
-            return self._child.wait(timeout_s)
-        except subprocess.TimeoutExpired:
-            return None
-
-    def kill(self) -> None:
-        process.kill_tree(self._child)
 
 
 class LocalLauncher:
@@ -55,32 +31,40 @@ class LocalLauncher:
     def first_port(self, count: int) -> int:
         return free_ports(count)
 
-    def start(self, step: Step) -> LocalStep:
-        """Start a step that ends with this process, pinned to its CPUs, its output in its log."""
+    @property
+    def kill_in_s(self) -> float | None:
+        return None
+
+    def start(self, step: Step) -> Running:
+        """Start a step that ends with this process."""
         # A launcher that is killed must not leave judges behind on a laptop; each step cleans up on TERM.
-        argv = ["setpriv", "--pdeathsig", "TERM", "--", *_pinned(step)]
+        argv = ["setpriv", "--pdeathsig", "TERM", "--", *step.wrapped]
         step.log.parent.mkdir(parents=True, exist_ok=True)
         with step.log.open("ab") as log:
-            return LocalStep(step, process.spawn(argv, env={**os.environ, **step.env}, output=log))
+            return Running(step, process.spawn(argv, env={**allowed(os.environ, step.keys), **step.env}, output=log))
 
+    def stop(self, steps: Sequence[Running]) -> None:
+        for running in steps:
+            with suppress(ProcessLookupError):
+                running.child.terminate()
 
-def _pinned(step: Step) -> list[str]:
-    if not step.cpus:
-        return list(step.argv)
-    return ["taskset", "-c", ",".join(map(str, step.cpus)), *step.argv]
+    def kill(self, steps: Sequence[Running]) -> None:
+        for running in steps:
+            process.kill_tree(running.child)
 
 
 def this_host() -> Host:
     """This machine with the CPUs that this process may use."""
-    cpus = tuple(sorted(os.sched_getaffinity(0)))
-    packages = {_package(cpu) for cpu in cpus}
-    return Host(LOOPBACK, cpus, len(packages))
+    cpus = sorted(
+        (_topology(cpu, "physical_package_id"), _topology(cpu, "core_id"), cpu) for cpu in os.sched_getaffinity(0)
+    )
+    return Host(LOOPBACK, tuple(cpu for _, _, cpu in cpus), len({package for package, _, _ in cpus}))
 
 
-def _package(cpu: int) -> str:
-    """Socket of a CPU; machines that do not say are one socket."""
-    path = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/physical_package_id")
-    return path.read_text(encoding="ascii").strip() if path.exists() else "0"
+def _topology(cpu: int, what: str) -> int:
+    """Socket or core of a CPU; machines that do not say are one socket."""
+    path = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/{what}")
+    return int(path.read_text(encoding="ascii")) if path.exists() else 0
 
 
 def free_ports(count: int) -> int:

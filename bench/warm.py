@@ -1,0 +1,27 @@
+"""Builds what all grades of a kernel share – denominators, float64 twin, call shims – before anybody asks for it."""
+
+from bench.build import builder
+from bench.court import Court
+from bench.judge.schemas import Language
+from bench.measure.stopwatch import Stopwatch
+from bench.records import WarmOrder
+from bench.reference import reference_function
+from bench.task import find_task
+
+
+def warm(order: WarmOrder, court: Court) -> None:
+    """Fill the cache for one kernel, and read its reference; it builds where a grade would, and times nothing.
+
+    Raises:
+        UsageError: there is no such kernel.
+        JudgeFault: one of its own files does not build or does not import.
+        EnvironmentFault: a compiler is missing, or the cache cannot be written.
+    """
+    task, sandbox = find_task(order.kernel), court.sandbox
+    with court.building(Stopwatch()):
+        for baseline in task.baselines:
+            builder.denominator(sandbox, baseline)
+        builder.twin(sandbox, task.baselines[0])
+        for language in {*order.languages, *map(Language.of, task.baselines)}:
+            builder.call_shim(sandbox, task, language)
+    reference_function(task, task.name)

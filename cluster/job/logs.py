@@ -1,0 +1,142 @@
+"""The logs of a run: which there are, the end of each, and what is added to them."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from bench.errors import UsageError
+from bench.judge.schemas import EpisodeLabel
+from cluster.job.collect import launched
+from cluster.job.layout import RunLayout
+from cluster.job.progress import NewLines
+from cluster.study.queue import logs_folder
+from cluster.study.settings import read_settings
+
+FOLLOW_EVERY_S = 0.5
+_BLOCK_BYTES = 1 << 16
+
+
+class LogRole(StrEnum):
+    """Whose log it is; `job` is what Slurm keeps of the job's own process."""
+
+    JOB = "job"
+    INFERENCE = "inference"
+    AGENT = "agent"
+    JUDGE = "judge"
+    MONITOR = "monitor"
+
+
+@dataclass(frozen=True)
+class Log:
+    """One log file; `name` is the rank, replica, node or episode that it is of."""
+
+    role: LogRole
+    name: str
+    path: Path
+
+    @property
+    def bytes(self) -> int:
+        return self.path.stat().st_size
+
+
+def logs_of(layout: RunLayout) -> list[Log]:
+    """Every log that there is but those of attempts, which `attempt_logs` finds.
+
+    Raises:
+        ConfigError: the run's plan or its settings are damaged.
+    """
+    return [log for log in _possible(layout) if log.path.is_file()]
+
+
+def _possible(layout: RunLayout) -> Iterator[Log]:
+    plan = launched(layout)
+    settings = read_settings(layout.env_snapshot(next(iter(plan.setups))))
+    scratch = Path(os.environ.get("KCOURT_SCRATCH") or settings.kcourt_scratch)
+    for kind in ("out", "err"):
+        yield Log(LogRole.JOB, plan.job_id, logs_folder(scratch) / f"services-{plan.job_id}.{kind}")
+    for replica in range(settings.inference_nodes):
+        yield Log(LogRole.INFERENCE, str(replica), layout.inference_log(replica))
+    for node in range(settings.agent_nodes):
+        yield Log(LogRole.AGENT, str(node), layout.agent_log(node))
+    for rank in range(plan.ranks):
+        yield Log(LogRole.JUDGE, str(rank), layout.judge_log(rank))
+        yield Log(LogRole.JUDGE, str(rank), layout.upstream_log(rank))
+    for path in sorted(layout.monitor.glob("*")):
+        yield Log(LogRole.MONITOR, path.stem, path)
+
+
+def attempt_logs(layout: RunLayout, label: str) -> list[Log]:
+    """What the client of an episode printed, in the order of its attempts.
+
+    Raises:
+        UsageError: that is no episode's label, or the run has no such episode.
+    """
+    try:
+        parsed = EpisodeLabel.parse(label)
+    except ValueError as error:
+        raise UsageError(f"--episode: {error}; labels are in events.jsonl and in the results") from error
+    folder = layout.episode(parsed.node, parsed.problem, parsed.worker)
+    if not folder.is_dir():
+        raise UsageError(f"--episode {label}: {folder} is not there; `kcourt watch` says which episodes have begun")
+    paths = sorted(folder.glob("attempt-*/*.log"), key=lambda path: (len(path.parent.name), path))
+    return [Log(LogRole.AGENT, label, path) for path in paths]
+
+
+def chosen(logs: Sequence[Log], role: LogRole, name: str | None) -> list[Log]:
+    """The logs of a role, or of one rank, replica or node of it.
+
+    Raises:
+        UsageError: there is none; those that there are are named.
+    """
+    mine = [log for log in logs if log.role is role]
+    if not mine:
+        roles = ", ".join(dict.fromkeys(log.role for log in logs)) or "none"
+        raise UsageError(f"--role {role}: this run has no such log; it has logs of: {roles}")
+    found = [log for log in mine if name is None or log.name == name]
+    if not found:
+        names = list(dict.fromkeys(log.name for log in mine))
+        raise UsageError(f"no log of {role} {name}; there are those of {', '.join(names)}")
+    return found
+
+
+@dataclass(frozen=True)
+class Tail:
+    """The last lines of a log: those that are `whole`, which end at byte `offset`, and what is behind them."""
+
+    whole: list[bytes]
+    offset: int
+    rest: bytes
+
+    @property
+    def lines(self) -> list[bytes]:
+        return [*self.whole, self.rest] if self.rest else self.whole
+
+
+def tail(path: Path, lines: int) -> Tail:
+    """The last lines of a file, read from its end backwards."""
+    with path.open("rb") as file:
+        end = start = file.seek(0, os.SEEK_END)
+        text = b""
+        while start and text.count(b"\n") <= lines:
+            start = max(0, start - _BLOCK_BYTES)
+            file.seek(start)
+            text = file.read(end - start)
+    *found, rest = text.split(b"\n")
+    return Tail(found[-lines:] if lines else [], end - len(rest), rest if lines else b"")
+
+
+def followed(
+    logs: Sequence[Log], offsets: Sequence[int], ended: Callable[[], bool], pause: Callable[[float], None]
+) -> Iterator[tuple[Log, list[bytes]]]:
+    """What is added to the logs behind the offsets, until the job has ended and nothing is added any more."""
+    readers = [NewLines(log.path, offset) for log, offset in zip(logs, offsets, strict=True)]
+    while True:
+        # Asked before the look: what was written until then is seen by it.
+        over = ended()
+        found = [(log, lines) for log, reader in zip(logs, readers, strict=True) if (lines := reader.read())]
+        yield from found
+        if over and not found:
+            return
+        pause(FOLLOW_EVERY_S)
