@@ -10,12 +10,13 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 # Programs that some tests need, as `program:Debian package`; a test whose program is missing is skipped.
 PROGRAMS := gcc:gcc g++:g++ gfortran:gfortran bwrap:bubblewrap shellcheck:shellcheck curl:curl valgrind:valgrind perf:linux-perf
+PROGRAMS += sbatch:slurm-wlm munged:munge ip:iproute2
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help setup system demo test lint bench docs clean
+.PHONY: help setup system demo test test-slurm lint bench docs clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(STAMP) ## Create .venv with everything that the demo and the tests need
 
@@ -36,6 +37,7 @@ $(STAMP): pyproject.toml
 # Installs the programs of PROGRAMS where this user may (root on Debian); says what is missing otherwise.
 system:
 	@missing=()
+	PATH=$$PATH:/usr/sbin:/sbin
 	for pair in $(PROGRAMS); do
 		command -v "$${pair%%:*}" >/dev/null || missing+=("$${pair##*:}")
 	done
@@ -58,13 +60,16 @@ demo: setup ## Run a whole study on this machine: two judges, scripted agents, a
 	@command -v gcc >/dev/null || { echo "error: the demo compiles C; install gcc (on Debian: apt-get install gcc)" >&2; exit 1; }
 	$(BIN)/kcourt demo
 
-test: setup system ## Run every test: lint and the parallel ones first, then those that measure time, alone
+test: setup system ## Run every test but the slow ones: lint and the parallel ones first, then those that measure time, alone
 	@failed=0
-	$(PYTEST) -n auto --dist loadgroup -m 'not timing' || failed=$$?
+	$(PYTEST) -n auto --dist loadgroup -m 'not timing and not slow' || failed=$$?
 	echo
 	echo "Tests that measure time, one at a time:"
-	$(PYTEST) -m timing || failed=$$?
+	$(PYTEST) -m 'timing and not slow' || failed=$$?
 	exit $$failed
+
+test-slurm: setup system ## Run all tests that need a Slurm cluster, the slow ones too; needs root
+	@$(PYTEST) -m slurm
 
 lint: setup system ## Run ruff, mypy, import-linter, shellcheck and the figures of the code
 	@$(PYTEST) tests/test_house.py

@@ -186,6 +186,10 @@ def _prepare(job: Assignment, tools: ToolSettings, progress: Progress) -> Launch
         home=tools.evidence / "home",
         prompt_file=tools.evidence / "prompt.txt",
         tools_file=tools.evidence / "tools.json",
+        mcp_file=tools.evidence / "mcp.json",
+        tools=tools.tools,
+        effort=job.setup.effort,
+        temperature=job.setup.temperature,
     )
     launch.prompt_file.write_text(_prompt(job, tools, progress), encoding="utf-8")
     write_private(launch.tools_file, tools.model_dump_json(indent=2))
@@ -213,7 +217,7 @@ def _rules(job: Assignment, tools: ToolSettings, harness: Harness, progress: Pro
         budget=job.budget,
         used=progress.used,
         mode=tools.mode,
-        tools=frozenset(tools.tools),
+        tools=frozenset(map(harness.announces, tools.tools)),
         ready_timeout_s=job.config.ready_timeout_s,
         idle_timeout_s=job.config.idle_timeout_s,
         exit_grace_s=job.config.exit_grace_s,

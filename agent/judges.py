@@ -1,5 +1,6 @@
 """The job's judges as one caller sees them: the home rank, and the survivors when that is lost."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Literal, TypeVar
@@ -12,6 +13,8 @@ A = TypeVar("A")
 
 # A fault of the judge costs the submission nothing: the same request is asked again, this often at most.
 FAULT_TRIES = 3
+# A router answers while its judge restarts; one that nobody reaches has lost its node or its network.
+UNREACHABLE_S = 10.0
 _LOST_STATUS = frozenset({421, 502, 503})
 
 
@@ -64,7 +67,10 @@ class Judges:
 
     def _connected(self) -> JudgeClient:
         if self._client is None:
-            self._client = JudgeClient(self._urls[self.rank], self._token, attempts=self._tries)
+            unreachable_s = UNREACHABLE_S if len(self._ranks) > 1 else math.inf
+            self._client = JudgeClient(
+                self._urls[self.rank], self._token, attempts=self._tries, unreachable_s=unreachable_s
+            )
         return self._client
 
     def _graded(self, client: JudgeClient, route: Route, request: GradeRequest, envelope: Envelope) -> Answer:

@@ -21,6 +21,7 @@ from bench.wording import nearest
 from cluster import devcluster_nodes as nodes
 from cluster.devcluster_files import (
     SLURMD_PORT,
+    STATE,
     DevCluster,
     DevNode,
     bridge_of,
@@ -30,7 +31,6 @@ from cluster.devcluster_files import (
 )
 from cluster.slurm import slurm_environment
 
-DEFAULT_NAME = "dev"
 # Programs of a cluster, and where Debian has them.
 NEEDED = {
     "slurmctld": "slurm-wlm",
@@ -42,7 +42,7 @@ NEEDED = {
     "unshare": "util-linux",
 }
 # Debian keeps daemons where an ordinary user's PATH does not look.
-_SYSTEM_PATH = "/usr/sbin:/sbin"
+SYSTEM_PATH = "/usr/sbin:/sbin"
 _PORTS = range(16817, 32000, 256)
 _KEY_BYTES = 128
 _ANSWERS_WITHIN_S, _READY_WITHIN_S, _STOPS_WITHIN_S = 60, 90, 5
@@ -93,7 +93,7 @@ class ClusterStatus:
         return (*(name for name, lives in daemons.items() if not lives), *at_fault)
 
 
-def up(name: str, shape: Shape, base: Path | None = None) -> tuple[DevCluster, bool]:
+def start(name: str, shape: Shape, base: Path | None = None) -> tuple[DevCluster, bool]:
     """Start a cluster and wait until every node is idle; the cluster, and whether it was up already.
 
     Raises:
@@ -101,7 +101,7 @@ def up(name: str, shape: Shape, base: Path | None = None) -> tuple[DevCluster, b
         UsageError, ConfigError: no cluster can have that name, its folder is too deep, or its state file is damaged.
     """
     folder = folder_of(name, base)
-    _require()
+    require_means()
     found = read_cluster(name, base)
     if found is not None and nodes.bridge_exists(found.bridge):
         if lacking := status(found).lacking:
@@ -110,21 +110,33 @@ def up(name: str, shape: Shape, base: Path | None = None) -> tuple[DevCluster, b
                 f"mends nodes, `kcourt devcluster down --name {name}` ends it"
             )
         return found, True
+    if folder.exists():  # of before the machine restarted
+        end(name, base)
     cluster = _claimed(name, folder, shape)
-    _start(cluster)
+    _start_daemons(cluster)
     return cluster, False
 
 
-def _require() -> None:
+def require_root() -> None:
+    """Raises EnvironmentFault for an ordinary user."""
     if os.geteuid() != 0:
-        raise EnvironmentFault("only root can give nodes a network of their own; run it as root")
+        raise EnvironmentFault("only root can make networks of nodes and enter them; run it as root")
+
+
+def require_means() -> None:
+    """Raises EnvironmentFault where no cluster can be started: an ordinary user, missing programs, no namespaces."""
+    require_root()
     if lacking := {package for program, package in NEEDED.items() if _found(program) is None}:
         packages = " ".join(sorted(lacking))
         raise EnvironmentFault(f"{packages} not installed; on Debian: apt-get install {packages}")
+    if not run(["unshare", "--net", "--uts", "true"], limits=Limits(wall_s=_ANSWERS_WITHIN_S)).ok:
+        raise EnvironmentFault(
+            "this machine lets root make no networks of its own; a container needs the capability SYS_ADMIN for it"
+        )
 
 
 def _path() -> str:
-    return f"{os.environ.get('PATH', '')}:{_SYSTEM_PATH}"
+    return f"{os.environ.get('PATH', '')}:{SYSTEM_PATH}"
 
 
 def _found(program: str) -> str | None:
@@ -139,8 +151,6 @@ def _claimed(name: str, folder: Path, shape: Shape) -> DevCluster:
                 f"this machine has networks of a cluster '{name}' that {folder} knows nothing of; choose another "
                 f"--name, or clear them: `kcourt devcluster down --name {name}`"
             )
-        if folder.exists():  # of before the machine restarted
-            shutil.rmtree(folder)
         subnet = nodes.free_subnet()
         port = _free_port(subnet)
         cluster = DevCluster(
@@ -173,14 +183,14 @@ def _free_port(subnet: int) -> int:
     raise EnvironmentFault(f"no port from {_PORTS.start} on is free for the controller; end what listens there")
 
 
-def _start(cluster: DevCluster) -> None:
+def _start_daemons(cluster: DevCluster) -> None:
     """Daemons first, so that the nodes find them; then wait for the nodes."""
     files = {"key-file": cluster.key, "socket": cluster.socket, "seed-file": cluster.key.with_name("seed")}
     files |= {"pid-file": cluster.pid_file("munged"), "log-file": cluster.log("munged")}
     options = [f"--{name}={path}" for name, path in files.items()]
     _daemon(cluster, "munged", ["munged", "--foreground", "--force", "--num-threads=2", *options])
     _until(cluster.socket.exists, cluster, "munged", "munged does not serve")
-    _daemon(cluster, "slurmctld", ["slurmctld", "-D", "-i"])
+    _daemon(cluster, "slurmctld", ["slurmctld", "-D", "-i", "-f", str(cluster.conf)])
     _until(lambda: _listens(cluster.address, cluster.port), cluster, "slurmctld", "slurmctld does not serve")
     for node in cluster.members:
         nodes.make_node(cluster, node)
@@ -189,7 +199,7 @@ def _start(cluster: DevCluster) -> None:
 
 
 def _start_slurmd(cluster: DevCluster, node: DevNode) -> None:
-    _daemon(cluster, node.name, nodes.on_node(node, ["slurmd", "-D", "-N", node.name]))
+    _daemon(cluster, node.name, nodes.on_node(node, ["slurmd", "-D", "-f", str(cluster.conf), "-N", node.name]))
 
 
 def _daemon(cluster: DevCluster, name: str, argv: Sequence[str]) -> None:
@@ -253,9 +263,7 @@ def status(cluster: DevCluster) -> ClusterStatus:
     serves = _pid(cluster, "slurmctld") is not None
     states = _states(cluster) if serves else {}
     found = [
-        NodeStatus(
-            node, states.get(node.name, "unknown"), _pid(cluster, node.name) is not None, nodes.is_linked(node)
-        )
+        NodeStatus(node, states.get(node.name, "unknown"), _pid(cluster, node.name) is not None, nodes.is_linked(node))
         for node in cluster.members
     ]
     return ClusterStatus(cluster, _pid(cluster, "munged") is not None, serves, tuple(found))
@@ -275,19 +283,25 @@ def _pid_of(folder: Path, pid_file: Path) -> int | None:
     """The process of a pid file, if it is one that was started with this folder: numbers are given again."""
     try:
         process = psutil.Process(int(pid_file.read_text()))
-        words = [*process.cmdline(), *process.environ().values()]
+        words = process.cmdline()
     except (OSError, ValueError, psutil.Error):
         return None
     return process.pid if any(f"{folder}/" in word for word in words) else None
 
 
-def cut(cluster: DevCluster, node: DevNode) -> None:
-    """Take a node's link down: it runs on, and nobody reaches it."""
+def cut(node: DevNode) -> None:
+    """Take a node's link down: it runs on, and nobody reaches it; raises EnvironmentFault for an ordinary user."""
+    require_root()
     nodes.set_link(node, up=False)
 
 
-def kill(cluster: DevCluster, node: DevNode) -> int:
-    """End all processes of a node, its slurmd among them; returns how many there were."""
+def kill(node: DevNode) -> int:
+    """End all processes of a node, its slurmd among them; returns how many there were.
+
+    Raises:
+        EnvironmentFault: this user may not.
+    """
+    require_root()
     return nodes.kill_processes(node.namespace)
 
 
@@ -295,8 +309,9 @@ def heal(cluster: DevCluster, node: DevNode) -> None:
     """Bring a node's link and its slurmd back, and wait until it takes work again.
 
     Raises:
-        EnvironmentFault: it does not come back; the message has the end of its log.
+        EnvironmentFault: this user may not, or it does not come back; the message has the end of its log.
     """
+    require_root()
     nodes.set_link(node, up=True)
     if _pid(cluster, node.name) is None:
         _start_slurmd(cluster, node)
@@ -313,17 +328,18 @@ def _takes_work(cluster: DevCluster, node: DevNode) -> bool:
     return state in WORKING_STATES
 
 
-def down(name: str, base: Path | None = None) -> bool:
+def end(name: str, base: Path | None = None) -> bool:
     """End a cluster and remove what is left of it, also of one that only half started; whether there was anything.
 
     Raises:
         EnvironmentFault: this user may not, or a process does not die.
-        UsageError: no cluster can have that name.
+        UsageError: no cluster can have that name, or its folder holds something else.
     """
     folder = folder_of(name, base)
     if not (folder.exists() or nodes.bridge_exists(bridge_of(name)) or nodes.namespaces_of(name)):
         return False
-    _require()
+    require_root()
+    _require_ours(folder)
     for pid_file in (folder / "run").glob("*.pid"):
         _stop(folder, pid_file)
     for namespace in nodes.namespaces_of(name):
@@ -332,6 +348,12 @@ def down(name: str, base: Path | None = None) -> bool:
     if folder.exists():
         shutil.rmtree(folder)
     return True
+
+
+def _require_ours(folder: Path) -> None:
+    """The folder of a cluster goes with all that is in it."""
+    if folder.exists() and any(folder.iterdir()) and not (folder / STATE).is_file():
+        raise UsageError(f"{folder} is no cluster's: it holds no {STATE}; name another place with --base, or clear it")
 
 
 def _stop(folder: Path, pid_file: Path) -> None:

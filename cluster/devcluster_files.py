@@ -22,7 +22,7 @@ _NETWORK = "10.99"
 
 
 class DevNode(BaseModel):
-    """One node: as Slurm calls it and it calls itself, where it answers, its network namespace, its link's outer end."""
+    """One node: its name, where it answers, its network namespace, the outer end of its link."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -33,7 +33,7 @@ class DevNode(BaseModel):
 
 
 class DevCluster(BaseModel):
-    """One cluster as it was asked for, and what was chosen for it: `subnet` is K of 10.99.K.0/24, `port` the controller's."""
+    """One cluster as asked for, and what was chosen for it: K of 10.99.K.0/24 (`subnet`), the controller's `port`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -231,7 +231,7 @@ def slurm_conf(cluster: DevCluster) -> str:
         "SlurmdSpoolDir": cluster.folder / "spool" / "%n",
     }
     every = f"Nodes={','.join(node.name for node in cluster.members)} MaxTime=INFINITE DefaultTime=10 State=UP"
-    memory_of_a_cpu = cluster.memory_mb // cluster.cpus
+    memory_of_a_cpu = max(1, cluster.memory_mb // cluster.cpus)
     partitions = (
         f"PartitionName=batch {every} Default=YES OverSubscribe=EXCLUSIVE\n"
         f"PartitionName=shared {every} OverSubscribe=NO DefMemPerCPU={memory_of_a_cpu}\n"

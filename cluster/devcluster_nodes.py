@@ -46,8 +46,11 @@ def free_subnet() -> int:
 
 
 def make_bridge(cluster: DevCluster) -> None:
-    """The wire between nodes and controller; from then on its addresses are this cluster's."""
-    ip("link", "add", cluster.bridge, "type", "bridge")
+    """The wire between nodes and controller; from then on its addresses are this cluster's.
+
+    A bridge that is given no hardware address takes one of its links', another one with every link, and loses packets.
+    """
+    ip("link", "add", cluster.bridge, "address", f"02:00:0a:63:{cluster.subnet:02x}:fe", "type", "bridge")
     ip("addr", "add", f"{cluster.address}/24", "dev", cluster.bridge)
     ip("link", "set", cluster.bridge, "up")
 

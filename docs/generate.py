@@ -195,9 +195,25 @@ ENVIRONMENT = {
     ),
     "KCOURT_SYSTEMS_FILE": ("unset", "A site file: systems and facts that win over the package's."),
     "SLURM_CLUSTER_NAME": ("set by Slurm", "Finds the system where none is named."),
+    "SLURM_GPUS_PER_NODE": (
+        "set by Slurm",
+        "GPUs of each node that a job asked for; unset: SLURM_GPUS_ON_NODE counts.",
+    ),
+    "SLURM_GPUS_ON_NODE": ("set by Slurm", "GPUs that a job has on its first node."),
+    "SLURM_JOB_ID": (
+        "set by Slurm",
+        "The job that `kcourt cluster run` belongs to; names its run directory.",
+    ),
+    "SLURM_STEP_ID": ("set by Slurm", "The step that writes a record: signals go to it by this number."),
+    "SLURM_JOB_NODELIST": ("set by Slurm", "The job's nodes, in the order that roles are dealt."),
     "KCOURT_CACHE": ("`~/.cache/kernelcourt`", "What is built once: helpers, call shims, denominators, by content."),
     "KCOURT_TMPDIR": ("the system's", "Where each grade gets its private folder."),
     "KCOURT_LEASE_DIR": ("the system's temporary folder", "Locks that keep the judges of a machine off one core."),
+    "EDF_PATH": (
+        "`~/.edf`",
+        "Folders of registered EDFs, separated by colons: `kcourt doctor --setup` looks there first, as the Container "
+        "Engine does.",
+    ),
     "RUN_ROOT": (
         "`.scratch/runs`",
         "`kcourt grade` keeps its grades under `adhoc/` in there. A relative path starts at the checkout when the "

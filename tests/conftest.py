@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("calm", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("calm")
 
+pytest_plugins = ["slurm"]
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 

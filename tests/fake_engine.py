@@ -20,8 +20,15 @@ PROGRAM, WISHES = "vllm", "engine.json"
 LOOK_EVERY_S = 0.02
 EXIT_CODE = 3
 # Times are seconds since the engine's start. One that died exits with EXIT_CODE, a frozen one answers /health alone;
-# `serves` is a served name in place of the one asked for, `says` the text of every completion.
-DEFAULTS = {"starts_after_s": 0, "dies_after_s": None, "freezes_after_s": None, "serves": None, "says": "Fine."}
+# `serves` is a served name in place of the one asked for, `says` the text of every completion, `eats_mb` memory.
+DEFAULTS = {
+    "starts_after_s": 0,
+    "dies_after_s": None,
+    "freezes_after_s": None,
+    "serves": None,
+    "says": "Fine.",
+    "eats_mb": 0,
+}
 
 
 def install(folder: Path) -> Path:
@@ -187,8 +194,10 @@ def parse(argv: list[str]) -> argparse.Namespace:
 def main() -> None:
     started = time.monotonic()
     server = Server(parse(sys.argv[1:]), started)
-    listens = False
+    listens, eaten = False, b""
     while not due("dies_after_s", started):
+        if len(eaten) != (wanted := wish("eats_mb") << 20):
+            eaten = b"x" * wanted
         if not listens and due("starts_after_s", started):
             server.server_bind()
             server.server_activate()

@@ -5,12 +5,14 @@ lies in a folder that KCOURT_EXPERIMENTS_DIR names.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import yaml
+from slurm import Slurm
 
 from bench.judge.schemas import Kind, Language, Outcome
 from bench.results.queries import Verdict, opened, verdicts
@@ -18,6 +20,7 @@ from bench.task import find_task
 from cluster.job.layout import RunLayout
 from cluster.job.progress import count_grades
 from cluster.study.env_files import render_env
+from cluster.study.queue import SBATCH_SCRIPT, kcourt_command
 from cluster.study.scripts import ScriptRule
 
 # Both do more arithmetic than memory traffic: a small one that streams may be faster than the floor that is measured.
@@ -212,3 +215,39 @@ def _records(folder: Path, suffix: str) -> dict[str, dict[str, Any]]:
 def cancelled(layout: RunLayout) -> list[Path]:
     """The folders of episodes that were told to stop."""
     return sorted(path.parent for path in layout.agents.glob("node-*/problem-*/cancelled"))
+
+
+@dataclass(frozen=True)
+class Submitted:
+    """A job in a cluster's queue, its run directory, and the file that Slurm writes its output to."""
+
+    slurm: Slurm
+    job_id: str
+    layout: RunLayout
+    output: Path
+
+    def until(self, holds: Callable[[], object], what: str, timeout_s: float = 240) -> None:
+        """Look until something holds; fails the test at once when the job has ended without it."""
+        deadline = time.monotonic() + timeout_s
+        while not holds():
+            state = self.slurm.job_state(self.job_id)
+            ended = state not in ("PENDING", "CONFIGURING", "RUNNING")
+            assert not ended and time.monotonic() < deadline, f"job {state}, {what}: no\n{self.said()}"
+            time.sleep(0.1)
+
+    def said(self) -> str:
+        """What the job has told its operator so far."""
+        return self.output.read_text() if self.output.exists() else "(no output)"
+
+
+def submitted(slurm: Slurm, env: Path, nodes: Nodes, *options: str) -> Submitted:
+    """Submit the batch script by hand with one env file, whose folder also takes the run and Slurm's output."""
+    output = env.parent / "slurm.out"
+    argv = (f"--nodes={nodes.total}", "--time=60", f"--output={output}", *options)
+    job_id = slurm.sbatch(*argv, str(SBATCH_SCRIPT), str(kcourt_command()), str(env))
+    return Submitted(slurm, job_id, RunLayout(env.parent / "runs" / job_id), output)
+
+
+def events(layout: RunLayout, event: str) -> int:
+    """How often the drivers of all nodes have told of an event."""
+    return sum(path.read_text().count(f'"event": "{event}"') for path in layout.agents.glob("node-*/events.jsonl"))

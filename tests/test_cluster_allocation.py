@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from agent.config import striped
 from bench.errors import ConfigError
 from cluster.job.allocation import Host, judge_nodes_for, judges_on, plan_job, ports_needed, split_of
+from cluster.job.roles import core_plan
 from cluster.study.settings import JobSettings
 
 
@@ -226,6 +227,17 @@ def test_cpu_parts_are_disjoint_and_even_where_there_are_two_for_each(job):
             assert {len(slot.cpus) for slot in slots} <= {len(cpus) // len(slots), len(cpus) // len(slots) + 1}
         else:
             assert all(slot.cpus == cpus for slot in slots)
+
+
+@given(jobs())
+def test_slots_time_and_clock_on_cpus_of_their_own_where_they_have_some(job):
+    chosen, nodes = job
+    for slots in by_machine(plan_job(nodes, chosen)):
+        planned = [core_plan(slot) for slot in slots if len(slot.host.cpus) >= 2]
+        assert all({*cores.leased, *cores.others} <= {*slot.cpus} for cores, slot in zip(planned, slots, strict=False))
+        if len(slots[0].host.cpus) >= 2 * len(slots):
+            leased = [core for cores in planned for core in cores.leased]
+            assert len(set(leased)) == len(leased) == 2 * len(slots)
 
 
 @given(things=st.integers(0, 500), places=st.integers(1, 40))

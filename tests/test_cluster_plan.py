@@ -83,7 +83,7 @@ def test_the_command_is_the_one_that_submits_a_study(tmp_path, monkeypatch):
     system = choose_system({}, "beverin")
     setup = render(read_study("demo"), layers_root(), tmp_path, Choices(system))[0]
     made = snapshot(setup, datetime.now(UTC))
-    submitted = sbatch_argv(setup.shape, made, logs_folder(setup.settings.kcourt_scratch), setup.settings, {})
+    submitted = sbatch_argv(setup.shape, [made], logs_folder(setup.settings.kcourt_scratch), setup.settings, {})
     shown = preview(setup.env, [], Asked(system, {}, {})).sbatch
     assert list(shown[:-1]) == submitted[:-1]
     assert (shown[-1], submitted[-1]) == (str(setup.env), str(made.env))

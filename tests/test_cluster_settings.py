@@ -139,7 +139,7 @@ def test_a_job_that_only_serves_needs_no_problems(tmp_path):
     [
         pytest.param({"container_runtime": "ce"}, "CONTAINER_RUNTIME=ce", id="runtime"),
         pytest.param({"device": "hip"}, "DEVICE=hip", id="device"),
-        pytest.param({"inference_nodes": 1}, "INFERENCE_NODES=1", id="inference"),
+        pytest.param({"inference_nodes": 1, "agent_nodes": 0, "judge_nodes": 0}, "only serves a model", id="serve-only"),
         pytest.param({"agent_budget_mode": "time"}, "AGENT_BUDGET_MODE=time: nothing follows", id="budget-mode"),
     ],
 )

@@ -142,19 +142,19 @@ def test_a_path_with_blanks_is_one_path():
 
 
 MOUNTS = r"""22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
-30 22 0:40 / /work rw - nfs4 server:/work rw
-31 30 0:41 / /work/fast\040disk rw shared:7 master:2 - lustre mgs:/fast rw
+30 22 0:40 / /data rw - nfs4 server:/data rw
+31 30 0:41 / /data/fast\040disk rw shared:7 master:2 - lustre mgs:/fast rw
 32 22 0:42 / /shm rw - tmpfs tmpfs rw
-33 30 0:43 / /work/old rw - ext4 /dev/sdb rw
-34 30 0:44 / /work/old rw - fuse.sshfs host:/ rw
+33 30 0:43 / /data/old rw - ext4 /dev/sdb rw
+34 30 0:44 / /data/old rw - fuse.sshfs host:/ rw
 """
 KINDS = {
     "/": ("ext4", False),
-    "/workshop/x": ("ext4", False),
-    "/work/x": ("nfs4", True),
-    "/work/fast disk/runs": ("lustre", True),
+    "/database/x": ("ext4", False),
+    "/data/x": ("nfs4", True),
+    "/data/fast disk/runs": ("lustre", True),
     "/shm": ("tmpfs", False),
-    "/work/old/x": ("fuse.sshfs", True),
+    "/data/old/x": ("fuse.sshfs", True),
 }
 
 
@@ -242,15 +242,15 @@ NEEDS = {
 
 
 @pytest.mark.parametrize(("keys", "name", "state", "says_"), NEEDS.values(), ids=NEEDS)
-def test_a_setup_has_what_it_needs(tmp_path, keys, name, state, says_):
+def test_a_setup_has_what_it_needs(tmp_path, monkeypatch, keys, name, state, says_):
     edfs = tmp_path / ".edf"
     edfs.mkdir()
     (edfs / "agent.toml").write_text('image = "registry.org/agent:1"\n')
     (edfs / "judge.toml").write_text('image = "/nowhere.sqsh"\n')
     (edfs / "damaged.toml").write_text("image =\n")
     (tmp_path / "hub" / "models--org--small" / "snapshots" / "r1").mkdir(parents=True)
-    environ = {"HOME": str(tmp_path), "A_KEY": "very-secret"}
-    checks = found(environ, setup=env_file(tmp_path, **{"HF_HOME": tmp_path, **keys}))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    checks = found({"A_KEY": "very-secret"}, setup=env_file(tmp_path, **{"HF_HOME": tmp_path, **keys}))
     assert (checks[name].state, says_ in checks[name].found) == (state, True), checks[name]
     assert checks[name].state is State.OK or checks[name].advice
     assert "very-secret" not in str(checks)

@@ -301,6 +301,15 @@ def test_a_signal_tears_the_job_down_and_keeps_what_there_is(live, number, code)
     assert layout.results.exists()
 
 
+def test_a_rank_that_is_lost_while_the_job_drains_degrades_it(live, tmp_path):
+    view = Notes()
+    judge = MORTAL.replace("{first}", "1").replace("server.serve", "health['inflight_submits'] = config.rank\nserver.serve")
+    view.phase = lambda text: text.startswith("finished") and (tmp_path / "runs/job-1/agents/node-0/up").touch()
+    layout, summary = live(StandIns(2, judge=judge), view, JUDGES_PER_NODE=2)
+    assert summary.ending.exit_code is ExitCode.DEGRADED
+    assert layout.results.exists()
+
+
 def test_a_signal_ends_a_drain_that_would_go_on(live):
     view = Notes()
     judge = JUDGE + "health['inflight_submits'] = 1\nserver.serve_forever(0.05)\nshard.close()\n"

@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -19,6 +20,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
+from test_life import StandIns, live_in
 
 from bench.cli import run
 from bench.errors import ConfigError, UsageError
@@ -26,10 +28,10 @@ from bench.judge.schemas import End, EpisodeRecord, Language, Problem, SetupReco
 from cluster.commands.view import follow, watch_view
 from cluster.job.collect import Launched
 from cluster.job.inference import EngineHealth, EngineState
-from cluster.job.launchers import Role
+from cluster.job.launchers import Role, Step
 from cluster.job.layout import RunLayout, write_json, write_private
 from cluster.job.logs import tail
-from cluster.job.progress import Pace, pace
+from cluster.job.progress import Pace, Progress, pace
 from cluster.job.ranks import RankHealth, RankState
 from cluster.job.stages import Life, Limits, Service, Stage, life_of, stage_of
 from cluster.job.state import JobState, Phase, StateFile, StepSeen, read_state
@@ -133,6 +135,18 @@ def look(layout: RunLayout, state: JobState | None = None) -> dict[str, Any]:
 
 def stages(found: dict[str, Any]) -> dict[str, str]:
     return {row["step"]: row["stage"] for row in found["steps"]}
+
+
+@pytest.fixture
+def said_by(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Runs `kcourt` in this process; returns what it printed."""
+
+    def call(*arguments: str) -> str:
+        capsys.readouterr()
+        assert run(arguments) == 0
+        return capsys.readouterr().out
+
+    return call
 
 
 # The state file
@@ -345,16 +359,16 @@ def test_a_job_whose_process_died_is_advised_to_be_collected(layout: RunLayout) 
     assert f"`kcourt job collect {layout.root}`" in found["advice"]
 
 
-def test_a_run_without_a_state_says_so(kcourt: Callable[..., Any], layout: RunLayout) -> None:
+def test_a_run_without_a_state_says_so(said_by: Callable[..., str], layout: RunLayout) -> None:
     for record in layout.steps.iterdir():
         record.unlink()
-    assert "no state recorded" in kcourt("watch", str(layout.root), "--once").out
+    assert "no state recorded" in said_by("watch", str(layout.root), "--once")
     summarize(layout)
-    ran = kcourt("watch", str(layout.root))
-    assert (ran.code, "ended, no state recorded" in ran.out) == (0, True), ran.err
-    assert "exit 124 (wall_clock: wall_clock, the job received SIGUSR1) after 0:12:34" in ran.out
-    assert "1 delivered, 2 owed, 0 review, 0 unmerged (2 infra)" in ran.out
-    assert set(stages(kcourt("watch", str(layout.root), "--json").json).values()) == {"done"}
+    text = said_by("watch", str(layout.root))
+    assert "ended, no state recorded" in text
+    assert "exit 124 (wall_clock: wall_clock, the job received SIGUSR1) after 0:12:34" in text
+    assert "1 delivered, 2 owed, 0 review, 0 unmerged (2 infra)" in text
+    assert set(stages(json.loads(said_by("watch", str(layout.root), "--json"))).values()) == {"done"}
 
 
 def test_a_run_whose_directory_is_being_made_is_shown(layout: RunLayout) -> None:
@@ -381,7 +395,7 @@ def test_an_unknown_job_is_answered_with_the_newest_runs(layout: RunLayout) -> N
         run(["logs", "4712", "--run-root", str(layout.root)])
 
 
-@given(job=st.text(max_size=300))
+@given(job=st.text(st.characters(exclude_characters="\0"), max_size=300))
 def test_any_word_for_a_job_is_refused_in_words(tmp_path_factory: pytest.TempPathFactory, job: str) -> None:
     with pytest.raises(UsageError):
         run(["watch", "--run-root", str(tmp_path_factory.getbasetemp() / "empty"), "--once", "--", f"no-{job}"])
@@ -429,33 +443,80 @@ def test_a_job_is_followed_to_its_end(layout: RunLayout, terminal: bool) -> None
         assert shown.getvalue().count("1/3 ended") == 1
 
 
+class Onlooker:
+    """A view of a job that watches it from outside meanwhile, from when its monitor has begun to write."""
+
+    def __init__(self, layout: RunLayout) -> None:
+        self._layout = layout
+        self.seen: list[dict[str, Any]] = []
+
+    def phase(self, text: str) -> None:
+        pass
+
+    def progress(self, progress: Progress) -> None:
+        while not list(self._layout.monitor.glob("*.csv")):
+            time.sleep(0.05)
+        self.seen.append(Watcher(self._layout).look().document())
+
+
+class WithMonitor(StandIns):  # type: ignore[misc]
+    """Judges and drivers are stand-ins; the monitor is the real one."""
+
+    def start(self, step: Step) -> Any:
+        return self._local.start(step) if step.role is Role.MONITOR else super().start(step)
+
+
+def test_a_job_that_lives_is_watched_to_its_end(said_by: Callable[..., str], tmp_path: Path) -> None:
+    layout = RunLayout(tmp_path / "runs" / "job-1")
+    onlooker = Onlooker(layout)
+    live_in(tmp_path, WithMonitor(2), onlooker, JUDGES_PER_NODE=2)
+    live = onlooker.seen[0]
+    assert (live["life"], live["phase"], live["outcome"]) == ("running", "working", None)
+    assert {name: stage for name, stage in stages(live).items() if name.startswith("judge")} == {
+        "judge-0": "serving",
+        "judge-1": "serving",
+    }
+    assert {row["host"] for row in live["steps"] if row["role"] == "judge"} == {socket.gethostname()}
+    ended = json.loads(said_by("watch", str(layout.root), "--json"))
+    assert (ended["life"], ended["phase"], ended["errors"]) == ("ended", "done", [])
+    assert ended["outcome"]["exit_code"] == 0
+    assert ended["episodes"] == {"planned": 3, "done": 3, "running": 0, "left": 0}
+    assert set(stages(ended).values()) == {"done"}
+    assert ended["said"][-1]["text"] == "exit 0 (ok)"
+    (node,) = json.loads(said_by("monitor", "report", str(layout.root), "--json"))["nodes"]
+    assert (node["node"], node["roles"]) == ("127.0.0.1", ["agent", "judge"])
+    assert "judge 1" in " ".join(said_by("logs", str(layout.root)).split())
+
+
 # kcourt logs
 
 
-def test_logs_are_listed_with_their_sizes(kcourt: Callable[..., Any], layout: RunLayout) -> None:
+def test_logs_are_listed_with_their_sizes(
+    said_by: Callable[..., str], layout: RunLayout, monkeypatch: pytest.MonkeyPatch
+) -> None:
     slurm = layout.root.parents[1] / "scratch" / "logs"
     slurm.mkdir(parents=True)
     (slurm / "services-4711.out").write_text("from Slurm\n")
     layout.monitor.mkdir()
     layout.monitor_csv("n1").write_text("time\n")
-    scratch = {"KCOURT_SCRATCH": str(slurm.parent)}
-    found = kcourt("logs", str(layout.root), "--json", env=scratch).json["logs"]
+    monkeypatch.setenv("KCOURT_SCRATCH", str(slurm.parent))
+    found = json.loads(said_by("logs", str(layout.root), "--json"))["logs"]
     assert [(log["role"], log["name"], log["bytes"]) for log in found] == [
         ("job", "4711", 11),
         ("judge", "0", 14),
         ("judge", "0", layout.upstream_log(0).stat().st_size),
         ("monitor", "n1", 5),
     ]
-    assert "judge 0 14 bytes" in " ".join(kcourt("logs", str(layout.root)).out.split())
-    assert kcourt("logs", str(layout.root), "--role", "job", env=scratch).out == "from Slurm\n"
+    assert "judge 0 14 bytes" in " ".join(said_by("logs", str(layout.root)).split())
+    assert said_by("logs", str(layout.root), "--role", "job") == "from Slurm\n"
 
 
-def test_the_ends_of_the_chosen_logs_are_printed(kcourt: Callable[..., Any], layout: RunLayout) -> None:
-    ran = kcourt("logs", "4711", "--run-root", str(layout.root.parent), "--role", "judge", "--rank", "0", "--tail", "2")
-    assert ran.out == (
+def test_the_ends_of_the_chosen_logs_are_printed(said_by: Callable[..., str], layout: RunLayout) -> None:
+    where = ("4711", "--run-root", str(layout.root.parent))
+    assert said_by("logs", *where, "--role", "judge", "--rank", "0", "--tail", "2") == (
         f"==> {layout.judge_log(0)} <==\nrank 0 starts\n==> {layout.upstream_log(0)} <==\nline 98\nline 99\nunfin\n"
     )
-    found = kcourt("logs", str(layout.root), "--role", "judge", "--tail", "1", "--json").json["logs"]
+    found = json.loads(said_by("logs", *where, "--role", "judge", "--tail", "1", "--json"))["logs"]
     assert [log["lines"] for log in found] == [["rank 0 starts"], ["line 99", "unfin"]]
 
 

@@ -5,17 +5,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
+from agent.endpoint import Endpoint
+from agent.tools.offered import Tool
 from agent.usage import NOTHING, Usage
 from bench.errors import ConfigError
 from bench.judge.schemas import End, Language
 
 GROUP = "kernelcourt.harnesses"
-WireFormat = Literal["messages", "chat", "none"]
+WireFormat = Literal["messages", "chat", "responses", "none"]
 
 
 @dataclass(frozen=True)
 class Launch:
-    """What a harness is told about one attempt. `home` is its own folder for HOME and settings."""
+    """What a harness is told about one attempt. `home` is its own folder for HOME and settings.
+
+    `tools_file` is what the tools read, `mcp_file` how a client starts the server of them; `resume` is the session that
+    is to go on, None for a new one.
+    """
 
     kernel: str
     language: Language
@@ -26,6 +32,12 @@ class Launch:
     home: Path
     prompt_file: Path
     tools_file: Path
+    mcp_file: Path
+    tools: tuple[Tool, ...] = ()
+    endpoint: Endpoint | None = None
+    effort: str | None = None
+    temperature: float | None = None
+    resume: str | None = None
 
 
 @dataclass(frozen=True)
@@ -41,21 +53,28 @@ class Event:
     """What one line of a client's stream says; most lines say nothing.
 
     `tools` are the tools announced at the start, `usage` what was used since the last event, `end` how the
-    client's own structured result says that it ended.
+    client's own structured result says that it ended, `session` what a later attempt could resume.
     """
 
     tools: frozenset[str] | None = None
     usage: Usage = NOTHING
     model: str | None = None
     end: End | None = None
+    session: str | None = None
 
 
 class Harness(Protocol):
-    """One program that drives a model. It is made with the setup's options (names to texts)."""
+    """One program that drives a model. It is made with the setup's options (names to texts).
+
+    `announces` is the name by which the client's first event lists one of our tools.
+    """
 
     name: str
     version: str
     wire_format: WireFormat
+    resumes: bool
+
+    def announces(self, tool: Tool) -> str: ...
 
     def command(self, launch: Launch) -> Command:
         """How to start the client for one attempt."""

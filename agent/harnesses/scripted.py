@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, TypeAdapter, ValidationError
 
 from agent.harnesses import Command, Event, Launch, WireFormat
+from agent.tools.offered import Tool
 from agent.usage import Usage
 from bench.errors import ConfigError
 from bench.judge.schemas import Closed, End
@@ -62,6 +63,7 @@ class Scripted:
 
     name = "scripted"
     wire_format: WireFormat = "none"
+    resumes = False
 
     def __init__(self, options: Mapping[str, str]) -> None:
         if set(options) != {"plan"}:
@@ -72,6 +74,9 @@ class Scripted:
         self.version = version("kernelcourt")
         self._plan = Path(options["plan"]).resolve()
         read_plan(self._plan)
+
+    def announces(self, tool: Tool) -> str:
+        return tool.value
 
     def command(self, launch: Launch) -> Command:
         # -P: the agent's folder, where it starts, must not shadow a module.

@@ -4,6 +4,9 @@ Needs httpx, stamina and the schemas only, because the agent container has nothi
 """
 
 import json
+import math
+import socket
+import time
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -31,6 +34,16 @@ A = TypeVar("A", Answer, ProfileAnswer)
 # A judge that restarts grades itself before it answers again; these waits add up to about two minutes.
 ATTEMPTS = 28
 WAIT_FIRST_S, WAIT_MAX_S = 0.2, 5.0
+CONNECT_S = 10.0
+# A grade may take an hour, and a node that is gone closes no connection: the kernel asks it whether it is there.
+_NOTICE_S, _PROBE_EVERY_S, _PROBES = 14, 3, 3
+_SOCKET_OPTIONS = (
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, _NOTICE_S - _PROBES * _PROBE_EVERY_S),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, _PROBE_EVERY_S),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, _PROBES),
+    (socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * _NOTICE_S),
+)
 
 RETRIED = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE})
 # 503s that waiting does not mend: the caller fails over to another rank, or does without.
@@ -87,18 +100,29 @@ class JudgeClient:
     """Talks to one judge through its router. Safe to share between threads; close it, or use it in a `with`.
 
     Every method raises JudgeRefused: at once for an answer that waiting does not change, else after
-    `attempts` tries. `timeout_s` bounds the wait for one answer, in seconds; a grade goes on after it and the
-    same envelope finds it.
+    `attempts` tries, or when nobody has reached the router for `unreachable_s` seconds. `timeout_s` bounds the wait
+    for one answer, in seconds; a grade goes on after it and the same envelope finds it.
     """
 
-    def __init__(self, url: str, token: str | None = None, timeout_s: float = 3600.0, attempts: int = ATTEMPTS) -> None:
+    def __init__(
+        self,
+        url: str,
+        token: str | None = None,
+        timeout_s: float = 3600.0,
+        attempts: int = ATTEMPTS,
+        unreachable_s: float = math.inf,
+    ) -> None:
         self.url = url.rstrip("/")
-        self._attempts = attempts
+        self._attempts, self._unreachable_s = attempts, unreachable_s
         self._http = httpx.Client(
             base_url=self.url,
             headers={"Authorization": f"Bearer {token}"} if token else {},
-            timeout=httpx.Timeout(timeout_s, connect=10.0),
-            limits=httpx.Limits(max_connections=64, max_keepalive_connections=64, keepalive_expiry=60.0),
+            timeout=httpx.Timeout(timeout_s, connect=min(CONNECT_S, timeout_s)),
+            transport=httpx.HTTPTransport(
+                limits=httpx.Limits(max_connections=64, max_keepalive_connections=64, keepalive_expiry=60.0),
+                trust_env=False,
+                socket_options=_SOCKET_OPTIONS,
+            ),
             # A site's web proxy does not know the judges.
             trust_env=False,
         )
@@ -167,7 +191,7 @@ class JudgeClient:
         attempts: int | None = None,
     ) -> httpx.Response:
         for attempt in stamina.retry_context(
-            on=_passing,
+            on=_Patience(self._unreachable_s),
             attempts=attempts or self._attempts,
             timeout=None,
             wait_initial=WAIT_FIRST_S,
@@ -194,8 +218,21 @@ class JudgeClient:
         raise _refusal(response)
 
 
-def _passing(error: Exception) -> bool:
-    return isinstance(error, JudgeRefused) and error.passing
+class _Patience:
+    """Which refusals of one request are worth another try."""
+
+    def __init__(self, unreachable_s: float) -> None:
+        self._limit_s = unreachable_s
+        self._unreachable_since: float | None = None
+
+    def __call__(self, error: Exception) -> bool:
+        if not isinstance(error, JudgeRefused) or error.code != "unreachable":
+            self._unreachable_since = None
+            return isinstance(error, JudgeRefused) and error.passing
+        now = time.monotonic()
+        if self._unreachable_since is None:
+            self._unreachable_since = now
+        return now - self._unreachable_since < self._limit_s
 
 
 def _answer(response: httpx.Response, model: type[A]) -> A:

@@ -17,6 +17,7 @@ app.command()(plan)
 @app.command("run")
 def run_job_here(
     envs: Annotated[list[Path], typer.Argument(metavar="ENV...", help="Env files of the job's setups: snapshots.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
 ) -> None:
     """Run a job inside the Slurm allocation that this command is called in; the batch script calls it.
 
@@ -26,4 +27,4 @@ def run_job_here(
     """
     from cluster.commands.cluster_run import run_in_allocation
 
-    run_in_allocation(envs)
+    run_in_allocation(envs, as_json)

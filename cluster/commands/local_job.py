@@ -37,11 +37,16 @@ def run_here(envs: Sequence[Path], overrides: Mapping[str, str], run_root: Path 
     """
     console = console_for(stderr=as_json)  # standard output is the JSON object's alone
     done = live(envs, overrides, run_root, console)
+    print_result(console, done, as_json)
+    return done
+
+
+def print_result(console: Console, done: Done, as_json: bool) -> None:
+    """A job's summary as one JSON object, or its table and what is not delivered."""
     if as_json:
         typer.echo(json.dumps({"run": str(done.layout.root), **done.summary.document()}))
     else:
         print_done(console, done)
-    return done
 
 
 def live(envs: Sequence[Path], overrides: Mapping[str, str], run_root: Path | None, console: Console) -> Done:

@@ -21,18 +21,26 @@ app = typer.Typer(help=__doc__, no_args_is_help=True)
 def sample(
     csv: Annotated[Path, typer.Option(metavar="FILE", help="CSV file that rows are appended to.")],
     every: Annotated[float, typer.Option(min=0.05, help="Seconds from row to row.")] = 5.0,
+    state: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="state.json of the Slurm job; cancels it when its first node is lost."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object at the end.")] = False,
 ) -> None:
     """Sample CPU, memory, network and GPUs of this node until it is ended (Ctrl-C, SIGTERM).
 
     A job runs this on each of its nodes. The columns say their units; network bytes are those since the row before.
+    With --state it also looks after the job: one whose own process was lost with its node would keep its other nodes.
 
     Example: kcourt monitor sample --csv node.csv --every 5
     """
     from cluster.job import monitor
+    from cluster.job.survivor import Survivor
 
     os.nice(19)
-    rows = monitor.sample(csv, every, monitor.Sampler(monitor.gpu_reader()))
+    job_id = os.environ.get("SLURM_JOB_ID")
+    after_row = Survivor(state, job_id).look if state and job_id else lambda: None
+    rows = monitor.sample(csv, every, monitor.Sampler(monitor.gpu_reader()), after_row)
     if as_json:
         typer.echo(json.dumps({"csv": str(csv), "samples": rows}))
     else:

@@ -92,7 +92,7 @@ def _edf(key: str, name: str, subject: Subject) -> Check:
     if not name:
         return Check(label, State.BLOCKS, f"{key} is not set", f"set {key} to the name of a registered EDF")
     folders = [Path(folder) for folder in subject.environ.get("EDF_PATH", "").split(":") if folder]
-    folders.append(Path(subject.environ.get("HOME") or Path.home()) / ".edf")
+    folders.append(Path.home() / ".edf")
     tried = [Path(name)] if name.endswith(".toml") else [folder / f"{name}.toml" for folder in folders]
     path = next((path for path in tried if is_there(path)), None)
     if path is None:

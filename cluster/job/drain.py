@@ -11,10 +11,14 @@ PAUSE_S = 0.2
 
 @dataclass(frozen=True)
 class Drained:
-    """What a drain left: submits still in flight, by rank, and how long it took. A lost rank has none."""
+    """What a drain left: submits still in flight, by rank, how long it took, and the ranks as it last saw them.
+
+    A lost rank has no submits in flight.
+    """
 
     left: dict[int, int]
     seconds: float
+    ranks: tuple[RankHealth, ...]
 
     @property
     def complete(self) -> bool:
@@ -30,10 +34,11 @@ def drain(
     """Ask the ranks until their in-flight submits are graded, for at most `limit_s` seconds or until cancelled."""
     start = time.monotonic()
     while True:
-        left = busy(health())
+        ranks = tuple(health())
+        left = busy(ranks)
         waited = time.monotonic() - start
         if not left or waited >= limit_s or cancelled():
-            return Drained(left, waited)
+            return Drained(left, waited, ranks)
         pause(PAUSE_S)
 
 

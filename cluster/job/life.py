@@ -40,10 +40,7 @@ from cluster.study.wave import Wave
 READY_PAUSE_S = 0.25
 WATCH_PAUSE_S = 0.5
 # KEYs that later pieces follow: a job that took them would not do what its rows say.
-NOT_YET = (
-    *("AGENT_LLM_MODE", "AGENT_BUDGET_MODE", "AGENT_MAX_ITERATIONS", "GRADE_CPUS", "JUDGE_GRADES_PER_HOUR"),
-    *("ARENA_POWER", "ARENA_THRESHOLD"),
-)
+NOT_YET = ("AGENT_LLM_MODE", "AGENT_BUDGET_MODE", "AGENT_MAX_ITERATIONS", "ARENA_POWER", "ARENA_THRESHOLD")
 
 
 class View(Protocol):
@@ -146,10 +143,9 @@ def _live(job: Job, interrupts: Interrupts) -> Lived:
     try:
         verdict = _wait_ready(job, services, interrupts)
         lived = Lived(verdict, None) if verdict else _work(job, services, interrupts)
-        late = _tear_down(job, lived.verdict, services, interrupts)
+        return _tear_down(job, lived, services, interrupts)
     finally:
         services.close()
-    return replace(lived, verdict=late) if late else lived
 
 
 def _machines(plan: Plan) -> list[Host]:
@@ -216,24 +212,31 @@ def _look(job: Job, health: ServiceHealth, agents: Sequence[Running], progress: 
     return Sight(health.ranks, ends, progress.quiet_s, job.launcher.seconds_left, health.engines)
 
 
-def _tear_down(job: Job, verdict: Verdict, services: Services, interrupts: Interrupts) -> Verdict | None:
+def _tear_down(job: Job, lived: Lived, services: Services, interrupts: Interrupts) -> Lived:
     """The one way down, whatever the cause: agents, then what the judges still hold, then the services.
 
-    Returns the interruption that cut a drain short, if one did.
+    Returns how the job lived in the end: a drain may be interrupted, or see a rank lost.
     """
-    cut = None
+    verdict = lived.verdict
     job.enter(Phase.STOPPING, f"{verdict.cause}: {verdict.reason}")
     grace_s = _grace_s(job, verdict)
     job.steps.stop(Role.AGENT, grace_s=grace_s)
     if verdict.cause is Cause.FINISHED:
-        job.state.note(Phase.DRAINING, left_s=job.launcher.seconds_left)
-        drained = drain(services.ranks, interrupts.pause, _drain_limit(job), lambda: interrupts.verdict is not None)
-        if not drained.complete:
-            cut = interrupts.verdict
-            text = f"gave up waiting for submits in flight after {drained.seconds:.0f} s: {drained.left}"
-            job.enter(Phase.STOPPING, text)
+        lived = _drain(job, lived, services, interrupts)
     job.steps.stop(Role.JUDGE, Role.INFERENCE, Role.MONITOR, grace_s=grace_s)
-    return cut
+    return lived
+
+
+def _drain(job: Job, lived: Lived, services: Services, interrupts: Interrupts) -> Lived:
+    """Wait for the submits that are still in flight, and for ranks that may hold some."""
+    job.state.note(Phase.DRAINING, left_s=job.launcher.seconds_left)
+    drained = drain(services.ranks, interrupts.pause, _drain_limit(job), lambda: interrupts.verdict is not None)
+    sight = lived.sight and replace(lived.sight, ranks=drained.ranks)
+    if drained.complete:
+        return Lived(lived.verdict, sight)
+    text = f"gave up waiting for submits in flight after {drained.seconds:.0f} s: {drained.left}"
+    job.enter(Phase.STOPPING, text)
+    return Lived(interrupts.verdict or lived.verdict, sight)
 
 
 def _grace_s(job: Job, verdict: Verdict) -> float:

@@ -129,7 +129,7 @@ def _network() -> tuple[int, int]:
     return sum(card.bytes_recv for card in cards), sum(card.bytes_sent for card in cards)
 
 
-def sample(path: Path, every_s: float, sampler: Sampler) -> int:
+def sample(path: Path, every_s: float, sampler: Sampler, after_row: Callable[[], None] = lambda: None) -> int:
     """Append a row every `every_s` seconds until a signal ends it; returns how many.
 
     Raises:
@@ -150,6 +150,7 @@ def sample(path: Path, every_s: float, sampler: Sampler) -> int:
                 file.write(_line(sampler.row()))
                 file.flush()
                 rows += 1
+                after_row()
     except OSError as error:
         raise EnvironmentFault(f"{path}: cannot be written ({error.strerror}); make room or name another") from error
 

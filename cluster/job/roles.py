@@ -144,8 +144,8 @@ def engine_step(layout: RunLayout, settings: JobSettings, engine: Engine) -> Ste
 
 
 def monitor_step(layout: RunLayout, host: Host) -> Step:
-    """What samples the use of one node."""
-    argv = _kcourt("monitor", "sample", "--csv", str(layout.monitor_csv(host.name)))
+    """What samples the use of one node, and outlives the job's process where that is lost with its node."""
+    argv = _kcourt("monitor", "sample", "--csv", str(layout.monitor_csv(host.name)), "--state", str(layout.state))
     return Step(f"monitor-{host.name}", Role.MONITOR, argv, host, layout.monitor_log(host.name), layout.steps)
 
 

@@ -1,0 +1,124 @@
+"""What `kcourt devcluster` says where it cannot work, and the files that it writes; needs no Slurm."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from bench import cli
+from bench.errors import EnvironmentFault, UsageError
+from cluster import devcluster
+from cluster.devcluster_files import DevCluster, folder_of, gres_conf, slurm_conf
+from cluster.devcluster_nodes import free_subnet
+from cluster.study.systems import choose_system
+
+
+def cluster_in(folder: Path, gpus: int = 4) -> DevCluster:
+    return DevCluster(name="dev", folder=folder, subnet=7, port=16824, nodes=2, cpus=2, gpus=gpus, memory_mb=3000)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", "Dev", "9dev", "dev-1", "developer", "../dev"],
+    ids=["empty", "capital", "digit", "dash", "long", "path"],
+)
+def test_a_name_that_no_cluster_can_have_is_refused(name: str) -> None:
+    with pytest.raises(UsageError, match=f"--name {name}: 1 to 8 small letters and digits, a letter first"):
+        cli.run(["devcluster", "status", "--name", name])
+
+
+def test_a_folder_that_is_too_deep_for_sockets_is_refused(tmp_path: Path) -> None:
+    base = tmp_path / ("x" * 100)
+    with pytest.raises(UsageError, match=r"bytes too long for the sockets below it.*--base"):
+        folder_of("dev", base)
+    assert folder_of("dev", Path("/tmp/short")) == Path("/tmp/short/dev")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("status",), ("env",), ("cut", "n1"), ("kill", "n1"), ("heal", "n1")],
+    ids=lambda words: words[0],
+)
+def test_a_cluster_that_does_not_exist(tmp_path: Path, words: tuple[str, ...]) -> None:
+    with pytest.raises(UsageError) as caught:
+        cli.run(["devcluster", *words, "--base", str(tmp_path)])
+    assert str(caught.value) == f"no cluster 'dev' in {tmp_path}; `kcourt devcluster up` starts one"
+
+
+def test_a_node_that_does_not_exist(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"has no node 'n3'; did you mean 'n[12]'\? It has n1 to n2"):
+        devcluster.node_of(cluster_in(tmp_path), "n3")
+
+
+def test_an_ordinary_user_is_told_to_be_root(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    node = cluster_in(tmp_path).members[0]
+    for attempt in (
+        lambda: devcluster.start("dev", devcluster.Shape(), tmp_path),
+        lambda: devcluster.cut(node),
+        lambda: devcluster.kill(node),
+        lambda: devcluster.heal(cluster_in(tmp_path), node),
+    ):
+        with pytest.raises(EnvironmentFault, match=r"only root .*; run it as root"):
+            attempt()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_holds_something_else_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    kept = tmp_path / "zz" / "kept"
+    kept.parent.mkdir()
+    kept.touch()
+    with pytest.raises(UsageError, match=r"zz is no cluster's: it holds no devcluster.json; .*--base"):
+        devcluster.end("zz", tmp_path)
+    assert kept.exists()
+
+
+@pytest.mark.parametrize(
+    ("there", "packages"),
+    [
+        pytest.param((), "iproute2 munge slurm-wlm util-linux", id="nothing"),
+        pytest.param(("ip", "nsenter", "unshare", "munged"), "slurm-wlm", id="no-slurm"),
+        pytest.param(("nsenter", "unshare", "slurmctld", "slurmd", "sinfo"), "iproute2 munge", id="no-munge-no-ip"),
+    ],
+)
+def test_missing_programs_are_named_by_their_packages(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, there: tuple[str, ...], packages: str
+) -> None:
+    for name in there:
+        (tmp_path / name).touch(0o755)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(devcluster, "SYSTEM_PATH", str(tmp_path))
+    with pytest.raises(EnvironmentFault) as caught:
+        devcluster.require_means()
+    assert str(caught.value) == f"{packages} not installed; on Debian: apt-get install {packages}"
+
+
+def test_the_first_subnet_that_nobody_has_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    import psutil
+
+    used = psutil.net_if_addrs()["lo"][0]._replace(address="10.99.0.254")
+    monkeypatch.setattr(psutil, "net_if_addrs", lambda: {"kc-dev": [used, used._replace(address="10.99.2.254")]})
+    assert free_subnet() == 1
+
+
+def test_slurm_is_told_of_every_node_and_of_no_gpus_where_there_are_none(tmp_path: Path) -> None:
+    text = slurm_conf(cluster_in(tmp_path))
+    assert "NodeName=n2 NodeHostname=n2 NodeAddr=10.99.7.2 Sockets=1 CoresPerSocket=2 " in text
+    assert "PartitionName=batch Nodes=n1,n2 " in text and "OverSubscribe=EXCLUSIVE" in text
+    assert gres_conf(cluster_in(tmp_path)).count("/dev/gpu[0-3] Flags=amd_gpu_env\n") == 2
+    assert "gpu" not in gres_conf(cluster_in(tmp_path, gpus=0))
+    assert "Gres=" not in slurm_conf(cluster_in(tmp_path, gpus=0))
+
+
+def test_the_site_file_describes_the_cluster(tmp_path: Path) -> None:
+    from cluster.devcluster_files import write_files
+
+    cluster = cluster_in(tmp_path / "dev")
+    write_files(cluster, b"key")
+    facts = choose_system(cluster.variables).facts
+    assert (facts.clusters, facts.partition, facts.hardware, facts.nodes.gpus) == (("dev",), "batch", "cpu", 4)
+    assert choose_system({**cluster.variables, "KCOURT_SYSTEM": "", "SLURM_CLUSTER_NAME": "dev"}).name == "dev"
+    assert DevCluster.model_validate_json((cluster.folder / "devcluster.json").read_bytes()) == cluster
+    assert cluster.key.stat().st_mode & 0o777 == 0o600
