@@ -2,12 +2,14 @@
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from agent.budget import Budget, budget_of
+from agent.endpoint import ModelService
 from agent.prompts.given import contract_file, read_brief
+from agent.striping import striped
 from bench.errors import ConfigError
 from bench.judge.schemas import Problem, SetupRecord, read_secret
 from bench.wording import first_fault
@@ -17,11 +19,6 @@ EVENTS, RECORD, MATERIAL, GIVEN = "events.jsonl", "tokens.json", "tasks", "setup
 
 # A client starts in the agent's folder, so a path must not depend on where the driver started.
 Place = Annotated[Path, AfterValidator(Path.absolute)]
-
-
-def striped(index: int, count: int) -> int:
-    """Which of `count` ranks or replicas serves what has this global index: each in turn."""
-    return index % count
 
 
 class AgentConfig(BaseModel):
@@ -44,6 +41,12 @@ class AgentConfig(BaseModel):
         dict[str, dict[str, str]],
         Field(description="Options of the harness, by setup; `scripted` takes `plan`."),
     ] = {}
+    service: Annotated[
+        ModelService | None, Field(description="What serves the model; none for a harness that needs none.")
+    ] = None
+    usage_file: Annotated[
+        Place | None, Field(description="JSONL file of what a provider reported of tokens, one request a line.")
+    ] = None
     workers: Annotated[int, Field(ge=1, description="Episodes at a time on this node.")] = 4
     timeout_s: Annotated[float, Field(gt=0, description="Wall clock of an episode over all attempts, s.")] = 72000
     max_tokens: Annotated[int, Field(gt=0, description="Token cap of an episode over all attempts.")] = 120_000_000
@@ -62,6 +65,12 @@ class AgentConfig(BaseModel):
         tuple[int, ...] | None, Field(description="CPUs dealt round-robin to the workers; none: all, shared.")
     ] = None
     failover: Annotated[bool, Field(description="Turn to another rank when the home rank is lost.")] = True
+
+    @model_validator(mode="after")
+    def _provider_is_metered(self) -> Self:
+        if self.service and self.service.key_env and self.usage_file is None:
+            raise ValueError("usage_file: name the file that the proxy to a hosted model writes its usage to")
+        return self
 
     @property
     def budget(self) -> Budget:

@@ -16,8 +16,10 @@ import structlog
 
 from agent.cancel import STOP_SIGNALS, Cancel
 from agent.config import RECORD, AgentConfig, check_cpus, read_problems
+from agent.endpoint import ProxyAddress
 from agent.episode import Assignment, Progress, finish, record_of, run_episode
 from agent.harnesses import Harness, load_harness
+from agent.hosted import proxied
 from agent.journal import utc_now
 from bench import process
 from bench.errors import ConfigError, ExitCode
@@ -63,8 +65,19 @@ def run_node(config: AgentConfig, load: LoadHarness = load_harness) -> NodeRepor
     harnesses = {setup: load(config.setups[setup].harness, config.harness_options.get(setup, {})) for setup in used}
     if any(config.run_dir.glob("problem-*")):
         raise ConfigError(f"{config.run_dir}: holds episodes already; give every run a directory of its own")
+    _check_wires(config, harnesses)
     config.run_dir.mkdir(parents=True, exist_ok=True)
-    return Node(config, harnesses).run(problems)
+    with proxied(config.service, config.usage_file) as proxy:
+        return Node(config, harnesses, proxy).run(problems)
+
+
+def _check_wires(config: AgentConfig, harnesses: Mapping[str, Harness]) -> None:
+    """Raises ConfigError for a harness whose model is not served, or not in the format that it speaks."""
+    offered = config.service.wires if config.service else ()
+    for setup, harness in harnesses.items():
+        if harness.wire_format not in ("none", *offered):
+            served = f"the job's model speaks {', '.join(offered)}" if offered else "the job serves no model"
+            raise ConfigError(f"setup '{setup}': harness {harness.name} speaks {harness.wire_format}, and {served}")
 
 
 @dataclass(frozen=True)
@@ -79,8 +92,10 @@ class Running:
 class Node:
     """The workers of one node; a worker is a number and a CPU set that one episode has at a time."""
 
-    def __init__(self, config: AgentConfig, harnesses: Mapping[str, Harness]) -> None:
-        self._config, self._harnesses = config, harnesses
+    def __init__(
+        self, config: AgentConfig, harnesses: Mapping[str, Harness], proxy: ProxyAddress | None = None
+    ) -> None:
+        self._config, self._harnesses, self._proxy = config, harnesses, proxy
         self._free = list(range(config.workers))
         self._running: dict[int, Running] = {}
         self._next_start = time.monotonic()
@@ -108,7 +123,7 @@ class Node:
     def _start(self, index: int, problem: Problem) -> None:
         """Fork an episode onto the lowest free worker."""
         worker = heapq.heappop(self._free)
-        job = Assignment(self._config, index, problem, worker)
+        job = Assignment(self._config, index, problem, worker, self._proxy)
         child = _FORK.Process(target=_work, args=(job, self._harnesses[problem.setup]), name=job.label)
         # A signal between fork and note would miss the child, or find it without its own handler.
         signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)

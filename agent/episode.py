@@ -10,6 +10,7 @@ from agent.attempt import Attempt, Rules, run_attempt
 from agent.budget import NEVER_PROMOTED, RELAUNCHED, Budget, Observed, budget_of, classify, relaunches
 from agent.cancel import Cancel, CancelRequested
 from agent.config import RECORD, AgentConfig
+from agent.endpoint import Endpoint, ProxyAddress, endpoint_for
 from agent.folder import fresh_folder, keep_workspace
 from agent.harnesses import Harness, Launch
 from agent.journal import append_json, utc_now, write_private
@@ -41,6 +42,7 @@ class Assignment:
     index: int
     problem: Problem
     worker: int
+    proxy: ProxyAddress | None = None
 
     @cached_property
     def label(self) -> str:
@@ -55,6 +57,12 @@ class Assignment:
     def dir(self) -> Path:
         """Where everything about this episode is kept."""
         return self.config.run_dir / f"problem-{self.index}-worker-{self.worker}"
+
+    @property
+    def endpoint(self) -> Endpoint | None:
+        """Where this episode's client finds its model."""
+        service, worker = self.config.service, self.config.node * self.config.workers + self.worker
+        return endpoint_for(service, worker, self.label, self.proxy) if service else None
 
     @property
     def tokens_file(self) -> Path:
@@ -188,6 +196,7 @@ def _prepare(job: Assignment, tools: ToolSettings, progress: Progress) -> Launch
         tools_file=tools.evidence / "tools.json",
         mcp_file=tools.evidence / "mcp.json",
         tools=tools.tools,
+        endpoint=job.endpoint,
         effort=job.setup.effort,
         temperature=job.setup.temperature,
     )

@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
 from functools import lru_cache
 from pathlib import Path
@@ -61,9 +61,12 @@ _NOBODY = 65534
 _TMP_BYTES = 256 << 20
 
 _ALONE = (
-    *("--die-with-parent", "--hostname", "sandbox", "--unshare-pid", "--unshare-net", "--unshare-ipc"),
+    *("--die-with-parent", "--hostname", "sandbox", "--unshare-pid", "--unshare-ipc"),
     *("--unshare-uts", "--unshare-cgroup-try"),
 )
+_NO_NETWORK = "--unshare-net"
+# A user namespace with one user, who has no name, owns what its maker owns, and has no capability.
+AS_NOBODY = ("--unshare-user", "--uid", str(_NOBODY), "--gid", str(_NOBODY))
 _PRIVATE = (
     *("--proc", "/proc", "--dev", "/dev", "--size", str(_TMP_BYTES), "--perms", "1777", "--tmpfs", "/tmp"),
     *("--size", str(_TMP_BYTES), "--perms", "1777", "--tmpfs", "/dev/shm"),
@@ -72,18 +75,24 @@ _PRIVATE = (
 
 @dataclass(frozen=True)
 class View:
-    """What is there of the host's files, each at its own path, but for `links`: (path, target) of symbolic links."""
+    """What is there of the host's files, each at its own path, but for `links`: (path, target) of symbolic links.
+
+    bubblewrap alone knows the rest: `placed` is (path, source) of what is shown read-only at another path, `hidden` the
+    folders below others that are shown empty.
+    """
 
     read_only: tuple[Path, ...]
     writable: tuple[Path, ...] = ()
     links: tuple[tuple[Path, Path], ...] = ()
+    placed: tuple[tuple[Path, Path], ...] = ()
+    hidden: tuple[Path, ...] = ()
 
     def with_more(self, read_only: Sequence[Path] = (), writable: Sequence[Path] = ()) -> "View":
-        return View((*self.read_only, *read_only), (*self.writable, *writable), self.links)
+        return replace(self, read_only=(*self.read_only, *read_only), writable=(*self.writable, *writable))
 
 
 @lru_cache(maxsize=1)
-def _toolchain() -> View:
+def toolchain() -> View:
     """The files without which nothing can be built or run, and what must not be written to."""
     shown = [Path(path) for path in (*_TOOLCHAIN, *(_STEERING if os.getuid() == 0 else ()))]
     roots = [Path("/", name) for name in _USR_LINKS]
@@ -92,19 +101,36 @@ def _toolchain() -> View:
     return View(tuple(path for path in (*shown, *folders) if path.exists()), links=links)
 
 
+def bubblewrap(view: View, folder: Path, options: Sequence[str]) -> list[str]:
+    """bubblewrap's command line up to its last `--`: a command behind it starts in `folder` and sees `view` alone.
+
+    All that it starts ends with it, and it ends with the process that starts it. `options` say as which user it runs
+    and what else it is kept from.
+    """
+    words = ["bwrap", *_ALONE, *_PRIVATE, *_mounts(view), "--chdir", str(folder)]
+    return [*words, "--remount-ro", "/dev", "--remount-ro", "/", *options, "--"]
+
+
+def _mounts(view: View) -> Iterator[str]:
+    """bubblewrap's options that make a view, in the order in which later ones lie on top."""
+    for path, target in view.links:
+        yield from ("--symlink", str(target), str(path))
+    shown = [("--ro-bind-try", path, path) for path in view.read_only]
+    shown += [("--ro-bind", source, path) for path, source in view.placed]
+    for option, source, path in shown:
+        yield from (*_passable(path), option, str(source), str(path))
+    for path in view.hidden:
+        yield from ("--tmpfs", str(path), "--remount-ro", str(path))
+    for path in view.writable:
+        yield from (*_passable(path), "--bind", str(path), str(path))
+
+
 def _by_bubblewrap(view: View, folder: Path, uid: int | None) -> list[str]:
     """bubblewrap's command line before that of the command; `uid` is None in a user namespace."""
-    words = ["bwrap", *_ALONE, *_PRIVATE]
-    for path, target in view.links:
-        words += ["--symlink", str(target), str(path)]
-    for option, paths in (("--ro-bind-try", view.read_only), ("--bind", view.writable)):
-        for path in paths:
-            words += [*_passable(path), option, str(path), str(path)]
-    words += ["--chdir", str(folder), "--remount-ro", "/dev", "--remount-ro", "/"]
     if uid is None:
-        return [*words, "--unshare-user", "--uid", str(_NOBODY), "--gid", str(_NOBODY), "--"]
+        return bubblewrap(view, folder, (_NO_NETWORK, *AS_NOBODY))
     user = ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--inh-caps=-all", "--"]
-    return [*words, "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--", *user]
+    return [*bubblewrap(view, folder, (_NO_NETWORK, "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID")), *user]
 
 
 @lru_cache(maxsize=256)
@@ -149,7 +175,7 @@ class Sandbox:
     def run(self, argv: Sequence[str], limits: Limits, folder: Path) -> Completed:
         """Run an untrusted command in `folder`, which it may write, to its end; nothing of it is left behind."""
         self._hand_over(folder)
-        shut_in = self._shut_in(argv, limits, _toolchain().with_more(writable=[folder]), folder)
+        shut_in = self._shut_in(argv, limits, toolchain().with_more(writable=[folder]), folder)
         return process.run(shut_in, limits=Limits(wall_s=limits.wall_s), cwd=folder, env=self.environment(folder))
 
     def spawn(
@@ -166,7 +192,7 @@ class Sandbox:
         It sees, beside the toolchain and `folder`, the files and folders of `visible`, all of these read-only.
         """
         self._hand_over(folder)
-        shut_in = self._shut_in(argv, limits, _toolchain().with_more([*visible, folder]), folder)
+        shut_in = self._shut_in(argv, limits, toolchain().with_more([*visible, folder]), folder)
         environment = self.environment(folder)
         return process.spawn(shut_in, output=output, pass_fds=pass_fds, cwd=folder, env=environment)
 

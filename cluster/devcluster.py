@@ -5,7 +5,6 @@ import fcntl
 import os
 import secrets
 import shutil
-import signal
 import socket
 import tempfile
 import time
@@ -15,7 +14,7 @@ from pathlib import Path
 
 import psutil
 
-from bench.errors import EnvironmentFault, UsageError
+from bench.errors import ConfigError, EnvironmentFault, UsageError
 from bench.process import Completed, Limits, run, spawn
 from bench.wording import nearest
 from cluster import devcluster_nodes as nodes
@@ -45,11 +44,11 @@ NEEDED = {
 SYSTEM_PATH = "/usr/sbin:/sbin"
 _PORTS = range(16817, 32000, 256)
 _KEY_BYTES = 128
-_ANSWERS_WITHIN_S, _READY_WITHIN_S, _STOPS_WITHIN_S = 60, 90, 5
+_ANSWERS_WITHIN_S, _READY_WITHIN_S = 60, 90
 _LOOK_EVERY_S = 0.1
 _LAST_LINES = 5
 # What Slurm says of a node that takes work, with or without some; a `*` behind it is a node that does not answer.
-WORKING_STATES = frozenset({"idle", "mixed", "allocated", "completing"})
+WORKING_STATES = frozenset({"idle", "planned", "mixed", "allocated", "completing"})
 
 
 @dataclass(frozen=True)
@@ -163,7 +162,10 @@ def _claimed(name: str, folder: Path, shape: Shape) -> DevCluster:
             gpus=shape.gpus,
             memory_mb=shape.memory_mb,
         )
-        write_files(cluster, secrets.token_bytes(_KEY_BYTES))
+        try:
+            write_files(cluster, secrets.token_bytes(_KEY_BYTES))
+        except OSError as error:
+            raise ConfigError(f"{folder}: {error.strerror}; name another place with --base") from error
         nodes.make_bridge(cluster)
     return cluster
 
@@ -283,7 +285,7 @@ def _pid_of(folder: Path, pid_file: Path) -> int | None:
     """The process of a pid file, if it is one that was started with this folder: numbers are given again."""
     try:
         process = psutil.Process(int(pid_file.read_text()))
-        words = process.cmdline()
+        words = [*process.cmdline(), *process.environ().values()]
     except (OSError, ValueError, psutil.Error):
         return None
     return process.pid if any(f"{folder}/" in word for word in words) else None
@@ -340,10 +342,10 @@ def end(name: str, base: Path | None = None) -> bool:
         return False
     require_root()
     _require_ours(folder)
-    for pid_file in (folder / "run").glob("*.pid"):
-        _stop(folder, pid_file)
     for namespace in nodes.namespaces_of(name):
         nodes.kill_processes(namespace)
+    # What they would write when they are asked to end goes with the folder.
+    nodes.kill_all(pid for file in (folder / "run").glob("*.pid") if (pid := _pid_of(folder, file)) is not None)
     nodes.remove_network(name, bridge_of(name))
     if folder.exists():
         shutil.rmtree(folder)
@@ -354,14 +356,3 @@ def _require_ours(folder: Path) -> None:
     """The folder of a cluster goes with all that is in it."""
     if folder.exists() and any(folder.iterdir()) and not (folder / STATE).is_file():
         raise UsageError(f"{folder} is no cluster's: it holds no {STATE}; name another place with --base, or clear it")
-
-
-def _stop(folder: Path, pid_file: Path) -> None:
-    """End a daemon: ask first, so that it closes its files."""
-    pid = _pid_of(folder, pid_file)
-    if pid is None:
-        return
-    try:
-        nodes.end_processes([pid], signal.SIGTERM, _STOPS_WITHIN_S)
-    except EnvironmentFault:
-        nodes.end_processes([pid], signal.SIGKILL)

@@ -126,30 +126,26 @@ def kill_processes(namespace: str) -> int:
     while there := processes_in(namespace):
         doomed = {below for pid in there for below in (pid, *descendants(pid))}
         killed += len(doomed)
-        end_processes(doomed, signal.SIGKILL)
+        kill_all(doomed)
     return killed
 
 
-def end_processes(pids: Iterable[int], number: signal.Signals, within_s: float = _DIES_WITHIN_S) -> None:
-    """Send a signal to processes and wait until they have ended; one that nobody has reaped yet has ended.
+def kill_all(pids: Iterable[int]) -> None:
+    """Kill processes and wait until they have ended; one that nobody has reaped yet has ended.
 
     Raises:
         EnvironmentFault: one lives on.
     """
-    watched: dict[int, int] = {}
-    for pid in pids:
-        with contextlib.suppress(ProcessLookupError):
-            watched[pid] = os.pidfd_open(pid)
-    try:
-        for pidfd in watched.values():
+    with contextlib.ExitStack() as opened:
+        watched: dict[int, int] = {}
+        for pid in pids:
             with contextlib.suppress(ProcessLookupError):
-                signal.pidfd_send_signal(pidfd, number)
+                watched[pid] = os.pidfd_open(pid)
+                opened.callback(os.close, watched[pid])
+                signal.pidfd_send_signal(watched[pid], signal.SIGKILL)
         for pid, pidfd in watched.items():
-            if not select.select([pidfd], [], [], within_s)[0]:
-                raise EnvironmentFault(f"process {pid} does not end; see in ps what it waits for")
-    finally:
-        for pidfd in watched.values():
-            os.close(pidfd)
+            if not select.select([pidfd], [], [], _DIES_WITHIN_S)[0]:
+                raise EnvironmentFault(f"process {pid} does not die; see in ps what it waits for")
 
 
 def remove_network(name: str, bridge: str) -> None:

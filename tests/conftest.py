@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("calm", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("calm")
 
-pytest_plugins = ["slurm"]
+pytest_plugins = ["slurm", "slurm_jobs"]
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 

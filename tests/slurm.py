@@ -13,7 +13,7 @@ import pytest
 from bench.errors import EnvironmentFault
 from cluster import devcluster
 from cluster.devcluster_files import DevCluster, folder_of
-from cluster.devcluster_nodes import on_node
+from cluster.devcluster_nodes import on_node, processes_in
 
 SHAPE = devcluster.Shape(nodes=6)
 LOOK_EVERY_S = 0.2
@@ -62,9 +62,15 @@ class Slurm:
         self.lost.add(node)
         devcluster.kill(devcluster.node_of(self.cluster, node))
 
-    def heal(self, node: str) -> None:
-        devcluster.heal(self.cluster, devcluster.node_of(self.cluster, node))
+    def heal(self, node: str, timeout_s: float = 120) -> None:
+        """Bring a node back, and wait until Slurm has ended what ran on while nobody reached it."""
+        member = devcluster.node_of(self.cluster, node)
+        devcluster.heal(self.cluster, member)
         self.lost.discard(node)
+        deadline = time.monotonic() + timeout_s
+        while strays := [pid for pid in processes_in(member.namespace) if not _is_slurms(pid)]:
+            assert time.monotonic() < deadline, f"{strays} run on {node} after {timeout_s} s"
+            time.sleep(LOOK_EVERY_S)
 
     def heal_all(self) -> None:
         for node in sorted(self.lost):
@@ -140,6 +146,15 @@ def _healed(request: pytest.FixtureRequest) -> Iterator[None]:
     used = request.node.funcargs.get("slurm")  # nothing when it was skipped
     if used is not None:
         used.heal_all()
+
+
+def _is_slurms(pid: int) -> bool:
+    """Whether a process is Slurm's own, or has ended."""
+    try:
+        process = psutil.Process(pid)
+        return process.name().startswith("slurm") or process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
 
 
 def end_leftovers() -> None:

@@ -6,11 +6,12 @@ lies in a folder that KCOURT_EXPERIMENTS_DIR names.
 
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import pytest
 import yaml
 from slurm import Slurm
 
@@ -246,6 +247,25 @@ def submitted(slurm: Slurm, env: Path, nodes: Nodes, *options: str) -> Submitted
     argv = (f"--nodes={nodes.total}", "--time=60", f"--output={output}", *options)
     job_id = slurm.sbatch(*argv, str(SBATCH_SCRIPT), str(kcourt_command()), str(env))
     return Submitted(slurm, job_id, RunLayout(env.parent / "runs" / job_id), output)
+
+
+Launch = Callable[..., Submitted]
+
+
+@pytest.fixture
+def launch(slurm: Slurm, tmp_path: Path) -> Iterator[Launch]:
+    """Submits jobs; takes a script, nodes, options of sbatch and KEYs. Jobs that a test leaves behind are ended."""
+    jobs: list[Submitted] = []
+
+    def start(script: ScriptRule | Plan, nodes: Nodes = Nodes(), *options: str, **settings: object) -> Submitted:
+        env = write_env(tmp_path, nodes, script, RUN_ROOT=tmp_path / "runs", **settings)
+        jobs.append(submitted(slurm, env, nodes, *options))
+        return jobs[-1]
+
+    yield start
+    for job in jobs:
+        slurm.scancel(job.job_id)
+        slurm.wait(job.job_id)
 
 
 def events(layout: RunLayout, event: str) -> int:

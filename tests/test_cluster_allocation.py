@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.config import striped
+from agent.striping import striped
 from bench.errors import ConfigError
 from cluster.job.allocation import Host, judge_nodes_for, judges_on, plan_job, ports_needed, split_of
 from cluster.job.roles import core_plan

@@ -40,6 +40,7 @@ shared/tasks/axpy
 state.json
 steps
 summary.json
+usage.jsonl
 """
 
 

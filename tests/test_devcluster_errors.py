@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bench import cli
-from bench.errors import EnvironmentFault, UsageError
+from bench.errors import ConfigError, EnvironmentFault, UsageError
 from cluster import devcluster
 from cluster.devcluster_files import DevCluster, folder_of, gres_conf, slurm_conf
 from cluster.devcluster_nodes import free_subnet
@@ -62,6 +62,12 @@ def test_an_ordinary_user_is_told_to_be_root(monkeypatch: pytest.MonkeyPatch, tm
         with pytest.raises(EnvironmentFault, match=r"only root .*; run it as root"):
             attempt()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_made_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(devcluster, "require_means", lambda: None)
+    with pytest.raises(ConfigError, match=r"/proc/none/zz: .*; name another place with --base"):
+        devcluster.start("zz", devcluster.Shape(), Path("/proc/none"))
 
 
 def test_a_folder_that_holds_something_else_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

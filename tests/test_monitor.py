@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from bench.cli import run
 from bench.errors import EnvironmentFault, UsageError
 from cluster.job.layout import RunLayout, write_json
-from cluster.job.monitor import NODE_COLUMNS, GpuUse, Sampler, gpu_reader, parse_nvidia, read_amd
+from cluster.job.monitor import NODE_COLUMNS, Counters, GpuUse, Sampler, gpu_reader, moved, parse_nvidia, read_amd
 from cluster.job.step import begin_record
 from cluster.job.usage import nodes_of
 
@@ -75,6 +75,19 @@ def test_a_row_has_a_value_for_each_column_also_when_a_gpu_falls_silent(tmp_path
     (tmp_path / "card0" / "device" / "gpu_busy_percent").unlink()
     assert sampler.row()[-2:] == [None, None]
     assert len(sampler.row()) == len(sampler.columns)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "expected"),
+    [
+        pytest.param({"eth0": (5, 7)}, {"eth0": (15, 8)}, (10, 1), id="one-card"),
+        pytest.param({"eth0": (5, 7), "veth": (99, 99)}, {"eth0": (5, 8)}, (0, 1), id="a-card-went"),
+        pytest.param({}, {"veth": (9, 3)}, (9, 3), id="a-card-came"),
+        pytest.param({"eth0": (5, 7)}, {"eth0": (1, 8)}, (0, 1), id="a-counter-began-again"),
+    ],
+)
+def test_network_bytes_of_an_interval(before: Counters, now: Counters, expected: tuple[int, int]) -> None:
+    assert moved(before, now) == expected
 
 
 def test_a_node_without_gpus_has_no_columns_for_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

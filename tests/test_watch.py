@@ -288,7 +288,7 @@ def test_the_pace_counts_the_last_minutes_and_all(tmp_path: Path) -> None:
     assert pace(shards, NOW, live=True) == Pace(recent=6, overall=6)
     assert pace(shards, NOW, live=False) == Pace(recent=None, overall=pytest.approx(7.2))
     assert pace([tmp_path / "b.db"], NOW, live=True) == Pace(recent=12, overall=12)
-    assert pace([tmp_path / "none.db"], NOW, live=True) == Pace()
+    assert pace([tmp_path / "b.db"], NOW, live=False) == pace([tmp_path / "none.db"], NOW, live=True) == Pace()
 
 
 # kcourt watch

@@ -15,6 +15,7 @@ from bench.judge.caller import Caller, identify
 from bench.judge.contract import contract
 from bench.judge.gateway import Gateway
 from bench.judge.metrics import CONTENT_TYPE, Metrics
+from bench.judge.prefer import preference
 from bench.judge.profiling import Profiles
 from bench.judge.refusal import Refused, error_body, too_large
 from bench.judge.schemas import Answer, ErrorBody, GradeRequest, Health, Language, ProfileAnswer, ProfileRequest
@@ -57,9 +58,7 @@ class Endpoints:
     async def grade(self, grade_id: str, request: Request) -> Response:
         """The stored answer to an earlier request; 202 while it is being graded."""
         found = await self._service.find(grade_id, self._caller(request))
-        if isinstance(found, Pending):
-            return _queued(found)
-        return Response(found.answer, media_type=JSON)
+        return await _within(found, request, preference(request.headers.getlist("prefer")).wait_s)
 
     async def task(self, kernel: str, request: Request, language: Language | None = None) -> dict[str, Any]:
         """The leak-free contract of a kernel: signature, sizes as ranges, tolerance, build command.
@@ -89,7 +88,8 @@ class Endpoints:
         self._service.check_fit()
         answering = asyncio.ensure_future(self._profiles.answer(order))
         try:
-            return await _answer(answering, request, kernel=order.kernel, tool=order.tool)
+            await _until_done(answering, request, kernel=order.kernel, tool=order.tool)
+            return Response(answering.result(), media_type=JSON) if answering.done() else _gone()
         finally:
             answering.cancel()  # nobody waits for it, and it would not be stored
 
@@ -111,11 +111,8 @@ class Endpoints:
         body = await _body(request, self._config.max_body_bytes)
         submission = await asyncio.to_thread(admit, route, body, request.headers, caller, self._config)
         found = await self._service.open(submission)
-        if isinstance(found, StoredAnswer):
-            return Response(found.answer, media_type=JSON)
-        if "respond-async" in request.headers.get("prefer", ""):
-            return _queued(found)
-        return await _answer(found.done, request, grade_id=found.grade_id)
+        asked = preference(request.headers.getlist("prefer"))
+        return await _within(found, request, asked.wait_s if asked.later else None)
 
 
 async def _body(request: Request, limit_bytes: int) -> bytes:
@@ -133,15 +130,6 @@ async def _body(request: Request, limit_bytes: int) -> bytes:
     return bytes(body)
 
 
-async def _answer(done: "asyncio.Future[str]", request: Request, **about: str) -> Response:
-    """The answer once it is there. A client that leaves does not end a grade: it is recorded."""
-    gone = asyncio.ensure_future(_client_gone(request))
-    await asyncio.wait({done, gone}, return_when=asyncio.FIRST_COMPLETED)
-    gone.cancel()
-    if not done.done():
-        log.info("client_gone", status=CLIENT_GONE, **about)
-        return Response(status_code=CLIENT_GONE)
-    return Response(done.result(), media_type=JSON)
 
 
 async def _client_gone(request: Request) -> str:

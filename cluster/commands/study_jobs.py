@@ -31,7 +31,8 @@ from cluster.study.snapshots import Snapshot, snapshot
 from cluster.study.status import Accounts, Part, Planned, Tally, account, find_runs
 from cluster.study.studies import Study
 
-LOOK_EVERY_S, MISSED_LOOKS = 10.0, 60
+# A controller serves everybody: one question for all jobs, seldom once they have been followed for some minutes.
+LOOK_EVERY_S, FIRST_LOOK_S, MISSED_LOOKS = 30.0, 2.0, 20
 SHOWN_SLOTS = 4  # of those with one reason; --json has them all
 
 
@@ -129,13 +130,14 @@ def _submitted(job: PlannedJob, now: datetime, before: Sequence[SubmittedJob]) -
 def _follow(jobs: Sequence[SubmittedJob], as_json: bool) -> ExitCode:
     """Wait until none of the jobs is in the queue any more; the first exit code that is not 0."""
     console, last, ours = console_for(stderr=as_json), "", {job.job_id for job in jobs}
+    started = time.monotonic()
     while left := [job for job in _queue_patiently() if job.job_id in ours]:
         running = sum(job.state is QueueState.RUNNING for job in left)
         line = f"{running} jobs run, {len(left) - running} wait, {len(jobs) - len(left)} have ended"
         if line != last:
             console.print(line, highlight=False)
         last = line
-        time.sleep(LOOK_EVERY_S)
+        time.sleep(min(LOOK_EVERY_S, FIRST_LOOK_S + (time.monotonic() - started) / 10))
     return _worst([exit_of(job.layout) for job in jobs])
 
 

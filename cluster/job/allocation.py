@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from agent.config import striped
+from agent.striping import striped
 from bench.errors import ConfigError
 from cluster.study.settings import JobSettings
 

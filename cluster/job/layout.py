@@ -143,6 +143,11 @@ class RunLayout:
         return self.root / "inference" / f"engine-{replica}.log"
 
     @property
+    def usage(self) -> Path:
+        """What a provider reported of tokens, one request a line; never a key."""
+        return self.root / "usage.jsonl"
+
+    @property
     def inference_record(self) -> Path:
         """What served the model."""
         return self.root / "inference.json"

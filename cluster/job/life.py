@@ -40,7 +40,7 @@ from cluster.study.wave import Wave
 READY_PAUSE_S = 0.25
 WATCH_PAUSE_S = 0.5
 # KEYs that later pieces follow: a job that took them would not do what its rows say.
-NOT_YET = ("AGENT_LLM_MODE", "AGENT_BUDGET_MODE", "AGENT_MAX_ITERATIONS", "ARENA_POWER", "ARENA_THRESHOLD")
+NOT_YET = ("AGENT_BUDGET_MODE", "AGENT_MAX_ITERATIONS", "ARENA_POWER", "ARENA_THRESHOLD")
 
 
 class View(Protocol):

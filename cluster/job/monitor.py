@@ -5,7 +5,7 @@ import io
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -115,18 +115,27 @@ class Sampler:
         """One value a column; None where there is none."""
         memory, before = psutil.virtual_memory(), self._network
         self._network = _network()
-        moved = [now - then for now, then in zip(self._network, before, strict=True)]
         load = round(os.getloadavg()[0], 2)
-        node = [utc_now(), psutil.cpu_percent(), load, memory.used, memory.total, *moved]
+        node = [utc_now(), psutil.cpu_percent(), load, memory.used, memory.total, *moved(before, self._network)]
         uses = {use.index: use for use in self._gpus()}
         found = [uses.get(index, GpuUse(index, None, None)) for index in self._indices]
         return [*node, *(value for use in found for value in (use.busy_percent, use.memory_used_bytes))]
 
 
-def _network() -> tuple[int, int]:
-    """Bytes received and sent since the node started, without what it says to itself."""
-    cards = [card for name, card in psutil.net_io_counters(pernic=True).items() if name != "lo"]
-    return sum(card.bytes_recv for card in cards), sum(card.bytes_sent for card in cards)
+Counters = Mapping[str, tuple[int, int]]
+
+
+def _network() -> Counters:
+    """Network card → bytes received and sent since it is there, without what the node says to itself."""
+    cards = psutil.net_io_counters(pernic=True)
+    return {name: (card.bytes_recv, card.bytes_sent) for name, card in cards.items() if name != "lo"}
+
+
+def moved(before: Counters, now: Counters) -> tuple[int, int]:
+    """Bytes received and sent between two looks; of a card that came, all that it counts, of one that went, nothing."""
+    pairs = [(now[name], before.get(name, (0, 0))) for name in now]
+    received, sent = (sum(max(0, new[way] - old[way]) for new, old in pairs) for way in (0, 1))
+    return received, sent
 
 
 def sample(path: Path, every_s: float, sampler: Sampler, after_row: Callable[[], None] = lambda: None) -> int:

@@ -16,7 +16,7 @@ from bench.results.database import engine
 from cluster.job.layout import RunLayout
 from cluster.job.ranks import RankHealth
 
-RECENT = timedelta(minutes=10)
+RECENT, LEAST_SPAN = timedelta(minutes=10), timedelta(minutes=1)
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def count_grades(shard: Path) -> Counter[tuple[str, str]]:
 
 @dataclass(frozen=True)
 class Pace:
-    """Grades an hour in the last minutes and overall; None where there is nothing to tell it from."""
+    """Grades an hour in the last minutes and overall; None where less than a minute would have to tell."""
 
     recent: float | None = None
     overall: float | None = None
@@ -134,7 +134,7 @@ def pace(shards: Iterable[Path], now: datetime, live: bool) -> Pace:
 
 
 def _hourly(number: int, span: timedelta) -> float | None:
-    return number / (span / timedelta(hours=1)) if span > timedelta() else None
+    return number / (span / timedelta(hours=1)) if span >= LEAST_SPAN else None
 
 
 def _rows(shard: Path, query: str, parameters: tuple[str, ...] = ()) -> list[Any]:

@@ -3,17 +3,21 @@
 import sys
 
 from agent.config import AgentConfig
+from agent.endpoint import ModelService, Wire
 from bench.cache import default_cache
 from bench.config import JudgeConfig
 from bench.measure.cores import CorePlan, plan_cores
 from bench.places import anchored
 from cluster.job.allocation import Host, JudgeSlot, Plan
-from cluster.job.inference import Engine, engine_env
+from cluster.job.inference import Engine, engine_env, engines_of
+from cluster.job.inference.arguments import served_name
 from cluster.job.launchers import Role, Step
 from cluster.job.layout import RunLayout
 from cluster.study.settings import JobSettings
-from cluster.study.wave import SetupPlan, Wave
+from cluster.study.wave import SERVICE_WIRES, SetupPlan, Wave
 
+# Engines and gateways speak all of them.
+ENGINE_WIRES: tuple[Wire, ...] = ("messages", "chat", "responses")
 SEARCH_KEY = "SERPAPI_API_KEY"
 
 
@@ -88,7 +92,38 @@ def agent_config(layout: RunLayout, wave: Wave, plan: Plan, node: int) -> AgentC
         exit_grace_s=settings.agent_exit_grace_seconds,
         cpus=agent_cpus(plan.agents[node], plan) or None,
         failover=settings.agent_failover,
+        service=model_service(settings, plan),
+        usage_file=layout.usage,
     )
+
+
+def model_service(settings: JobSettings, plan: Plan) -> ModelService | None:
+    """What serves the agents' model: the job's engines, a gateway, a hosted service; None where there is none."""
+    if settings.agent_llm_mode == "gateway":
+        # It speaks whatever its clients do, and asks for a key of its own where one is named.
+        return ModelService(
+            urls=(_root(str(settings.agent_gateway_url)),),
+            model=settings.inference_service_model or served_name(settings),
+            wires=ENGINE_WIRES,
+            key_env=settings.inference_service_key_env,
+            auth=settings.inference_service_auth,
+        )
+    if settings.inference_source == "service":
+        return ModelService(
+            urls=(_root(str(settings.inference_service_base_url)),),
+            model=settings.inference_service_model,
+            wires=SERVICE_WIRES[settings.inference_service_api],
+            key_env=settings.inference_service_key_env,
+            auth=settings.inference_service_auth,
+        )
+    engines = engines_of(settings, plan.inference)
+    urls = tuple(engine.url for engine in engines)
+    return ModelService(urls=urls, model=served_name(settings), wires=ENGINE_WIRES) if urls else None
+
+
+def _root(base_url: str) -> str:
+    """What the routes `/v1/...` hang on."""
+    return base_url.removesuffix("/v1")
 
 
 def _launched_options(layout: RunLayout, setup: SetupPlan) -> dict[str, str]:

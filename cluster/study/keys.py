@@ -193,8 +193,11 @@ class AgentKeys(BaseModel):
     agents_per_node: Annotated[Positive, Key("agent", "Concurrent workers on an agent node.")] = 4
     agent_llm_mode: Annotated[
         Literal["direct", "gateway"],
-        Key("agent", "direct: agents ask the model's endpoint; gateway: a process on their node that forwards."),
+        Key("agent", "direct: agents ask the model's endpoint; gateway: they ask AGENT_GATEWAY_URL, which forwards."),
     ] = "direct"
+    agent_gateway_url: Annotated[
+        BaseUrl | None, Key("agent", "Base URL of the gateway (with AGENT_LLM_MODE=gateway); it ends in /v1.")
+    ] = None
     agent_timeout_seconds: Annotated[Positive, Key("agent", "Wall clock of an episode, all attempts.", "s")] = 72000
     agent_max_tokens: Annotated[Positive, Key("agent", "Token cap of an episode, all attempts.", "tokens")] = (
         120_000_000

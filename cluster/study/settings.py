@@ -53,6 +53,12 @@ class JobSettings(SetupKeys, TreatmentKeys, JobKeys, InferenceKeys, AgentKeys, J
         return self
 
     @model_validator(mode="after")
+    def _gateway_is_named(self) -> Self:
+        if (self.agent_llm_mode == "gateway") != (self.agent_gateway_url is not None):
+            raise ValueError("AGENT_LLM_MODE=gateway and AGENT_GATEWAY_URL go together; give both or neither")
+        return self
+
+    @model_validator(mode="after")
     def _one_source_of_tokens(self) -> Self:
         if self.inference_source != "service":
             return self

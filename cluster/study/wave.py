@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent.endpoint import Wire
 from agent.harnesses import WireFormat, load_harness
 from bench.errors import ConfigError
 from bench.judge.schemas import Problem, SetupRecord
@@ -12,8 +13,8 @@ from cluster.study.problems import problems_of, same_start
 from cluster.study.scripts import Script, make_script
 from cluster.study.settings import JobSettings, read_settings
 
-# What a service speaks, in a harness's word for it.
-WIRE_FORMATS: Mapping[str, WireFormat] = {"anthropic": "messages", "openai": "chat"}
+# What a service speaks, in the harnesses' words for it.
+SERVICE_WIRES: Mapping[str, tuple[Wire, ...]] = {"anthropic": ("messages",), "openai": ("chat", "responses")}
 
 
 @dataclass(frozen=True)
@@ -102,10 +103,13 @@ def _check_harness(plan: SetupPlan) -> None:
 
 def _check_wire(settings: JobSettings, spoken: WireFormat) -> None:
     """A harness and the service that it is to ask must speak the same."""
-    if settings.inference_source == "service" and spoken not in ("none", WIRE_FORMATS[settings.inference_service_api]):
+    if settings.inference_source != "service" or settings.agent_llm_mode == "gateway":
+        return
+    served = SERVICE_WIRES[settings.inference_service_api]
+    if spoken not in ("none", *served):
         raise ConfigError(
-            f"speaks {spoken}, and INFERENCE_SERVICE_API={settings.inference_service_api} is "
-            f"{WIRE_FORMATS[settings.inference_service_api]}; choose a harness that does, or another model"
+            f"speaks {spoken}, and INFERENCE_SERVICE_API={settings.inference_service_api} is {' and '.join(served)}; "
+            "choose a harness that does, or another model"
         )
 
 
