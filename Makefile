@@ -8,15 +8,16 @@ MAKEFLAGS += --no-print-directory
 PYTHON ?= $(firstword $(foreach name,python3.11 python3.12 python3.13 python3.14 python3,$(shell command -v $(name))))
 BIN := .venv/bin
 STAMP := .venv/.installed
+AGENTS := .agents/.installed
 # Programs that some tests need, as `program:Debian package`; a test whose program is missing is skipped.
 PROGRAMS := gcc:gcc g++:g++ gfortran:gfortran bwrap:bubblewrap shellcheck:shellcheck curl:curl valgrind:valgrind perf:linux-perf
 PROGRAMS += sbatch:slurm-wlm munged:munge ip:iproute2
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help setup system demo test test-slurm lint bench docs clean
+.PHONY: help setup setup-agents system demo test test-slurm lint bench docs clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(STAMP) ## Create .venv with everything that the demo and the tests need
 
@@ -33,6 +34,22 @@ $(STAMP): pyproject.toml
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
 	$(BIN)/python -m pip install --quiet --editable '.[judge]' --group test --group lint
 	touch $(STAMP)
+
+setup-agents: $(AGENTS) ## Install the coding clients that Kernelcourt drives, at pinned versions, into .agents
+
+# Of all install scripts only the one that puts the client's program in its place is run.
+$(AGENTS): containers/agents/package.json containers/agents/package-lock.json
+	@for program in node npm; do
+		if ! command -v $$program >/dev/null; then
+			echo "error: $$program not found; the clients need node 18 or newer, and npm (on Debian: apt-get install nodejs npm)" >&2; exit 1
+		fi
+	done
+	mkdir -p .agents
+	cp $^ .agents/
+	npm ci --prefix .agents --ignore-scripts --no-audit --no-fund --loglevel=error >/dev/null
+	node .agents/node_modules/@anthropic-ai/claude-code/install.cjs
+	echo "installed in .agents: $$(.agents/node_modules/.bin/claude --version), $$(.agents/node_modules/.bin/codex --version)"
+	touch $(AGENTS)
 
 # Installs the programs of PROGRAMS where this user may (root on Debian); says what is missing otherwise.
 system:
@@ -81,7 +98,7 @@ docs: setup ## Generate docs/reference/ from the code
 	@$(BIN)/python docs/generate.py
 
 clean: ## Remove what the other targets made (.venv, .scratch, caches)
-	@rm -rf .venv .scratch .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist ./*.egg-info
+	@rm -rf .venv .agents .scratch .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist ./*.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .ONESHELL:

@@ -5,10 +5,13 @@ from typing import Literal
 
 from pydantic import ValidationError
 
+from agent.journal import read_left
 from bench.judge.schemas import Answer, Closed, GradeRequest, Outcome, ProfileAnswer
 
 # The largest text that is sent as a submission, bytes.
 SOURCE_CAP_BYTES = 4 << 20
+# A record that is larger is none.
+RECORD_CAP_BYTES = 64 << 20
 
 
 class Refusal(Closed):
@@ -42,21 +45,18 @@ class Pending(Closed):
 def read_calls(path: Path) -> list[Call]:
     """The calls in `path`, oldest first; what is no call (a line cut by a kill) is passed over."""
     calls = []
-    if path.is_file():
-        for line in path.read_bytes().splitlines():
-            try:
-                calls.append(Call.model_validate_json(line))
-            except ValidationError:
-                continue
+    for line in (read_left(path, RECORD_CAP_BYTES) or b"").splitlines():
+        try:
+            calls.append(Call.model_validate_json(line))
+        except ValidationError:
+            continue
     return calls
 
 
 def read_pending(path: Path) -> Pending | None:
     """The submit that was last sent, None when there is none that can be sent again."""
-    if not path.is_file():
-        return None
     try:
-        return Pending.model_validate_json(path.read_bytes())
+        return Pending.model_validate_json(read_left(path, RECORD_CAP_BYTES) or b"")
     except ValidationError:
         return None
 

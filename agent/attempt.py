@@ -14,6 +14,8 @@ from agent.budget import Budget, Observed, Stop
 from agent.cancel import Cancel
 from agent.harnesses import Command, Harness, Launch
 from agent.journal import write_private
+from agent.seal import TOOLS, Seal
+from agent.tools.settings import VARIABLE
 from agent.usage import NOTHING, Usage
 from bench import process
 from bench.errors import EnvironmentFault
@@ -32,7 +34,8 @@ INHERITED = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH")
 class Rules:
     """What one attempt must keep to.
 
-    `deadline` is on the monotonic clock, `used` is what earlier attempts used.
+    `deadline` is on the monotonic clock, `used` is what earlier attempts used, `model` the only one that may answer
+    (None: any).
     """
 
     deadline: float
@@ -46,6 +49,8 @@ class Rules:
     answers_file: Path
     tokens_file: Path
     log_file: Path
+    model: str | None = None
+    seal: Seal | None = None
 
 
 @dataclass(frozen=True)
@@ -54,17 +59,18 @@ class Attempt:
 
     seen: Observed
     usage: Usage
-    model: str | None
+    model: str | None = None
+    session: str | None = None
 
 
 def run_attempt(harness: Harness, launch: Launch, rules: Rules, cancel: Cancel) -> Attempt:
     """Run a client to its end. The calling process must own no other children: what is left is killed."""
     read_end, write_end = os.pipe()
     try:
-        child = _start(harness.command(launch), launch, write_end)
+        child = _start(harness.command(launch), launch, rules.seal, write_end)
     except EnvironmentFault as fault:
         rules.log_file.write_text(f"{fault}\n", encoding="utf-8")
-        return Attempt(Observed(exit_code=None, ready=False), NOTHING, None)
+        return Attempt(Observed(exit_code=None, ready=False), NOTHING)
     finally:
         os.close(write_end)
     with os.fdopen(read_end, "rb", buffering=0), rules.log_file.open("wb", buffering=0) as log:
@@ -77,19 +83,33 @@ def run_attempt(harness: Harness, launch: Launch, rules: Rules, cancel: Cancel) 
     return watch.result(child.returncode, stop)
 
 
-def _start(command: Command, launch: Launch, output: int) -> "subprocess.Popen[bytes]":
+def client_env(launch: Launch, sealed: bool) -> dict[str, str]:
+    """The environment of a client and of its tools; a harness may add to the client's."""
     own = {
         "HOME": launch.home,
         "TMPDIR": launch.home / "tmp",
         "XDG_CACHE_HOME": launch.home / ".cache",
         "XDG_CONFIG_HOME": launch.home / ".config",
+        VARIABLE: launch.tools_file,
     }
-    (launch.home / "tmp").mkdir(parents=True)
     env = {name: os.environ[name] for name in INHERITED if name in os.environ}
-    env |= {name: str(path) for name, path in own.items()} | command.env
+    env |= {name: str(path) for name, path in own.items()}
+    if sealed:
+        env |= {"PYTHONPATH": str(TOOLS), "PATH": f"{TOOLS / 'bin'}{os.pathsep}{env.get('PATH', os.defpath)}"}
+    return env
+
+
+def _start(command: Command, launch: Launch, seal: Seal | None, output: int) -> "subprocess.Popen[bytes]":
+    if launch.resume is None:
+        (launch.home / "tmp").mkdir(parents=True)
+    env = client_env(launch, seal is not None) | command.env
     # A driver that is killed takes its clients along.
     argv = ["setpriv", "--pdeathsig", "KILL", "--", *command.argv]
-    return process.spawn(argv, cwd=launch.folder, env=env, output=output)
+    if seal is not None:
+        argv = [*seal.before(command, env.get("PATH", os.defpath), launch.folder), *argv]
+    with contextlib.ExitStack() as opened:
+        stdin = opened.enter_context(command.stdin.open("rb")) if command.stdin else subprocess.DEVNULL
+        return process.spawn(argv, cwd=launch.folder, env=env, output=output, stdin=stdin)
 
 
 def _clear(child: "subprocess.Popen[bytes]") -> None:
@@ -99,7 +119,7 @@ def _clear(child: "subprocess.Popen[bytes]") -> None:
 
 
 class Stream:
-    """A client's output: kept in a log up to a cap, handed on line by line."""
+    """A client's output, line by line, and the log that keeps it up to a cap."""
 
     def __init__(self, descriptor: int, log: BinaryIO) -> None:
         os.set_blocking(descriptor, False)
@@ -119,14 +139,18 @@ class Stream:
             return []
         if not chunk:
             self.open = False
-            return [self._partial]
+            return [self._partial] if self._partial else []
         self.last_byte = time.monotonic()
-        self._log.write(chunk[: self._log_room])
-        self._log_room = max(0, self._log_room - len(chunk))
         *whole, self._partial = (self._partial + chunk).split(b"\n")
         if len(self._partial) > LINE_CAP_BYTES:
+            self.keep(self._partial)
             self._partial = b""
         return whole
+
+    def keep(self, line: bytes) -> None:
+        """Write a line to the log, while there is room."""
+        self._log.write((line + b"\n")[: self._log_room])
+        self._log_room = max(0, self._log_room - len(line) - 1)
 
 
 class Watch:
@@ -141,6 +165,7 @@ class Watch:
         self._reported: End | None = None
         self._usage = NOTHING
         self._model: str | None = None
+        self._session: str | None = None
 
     def until_stop(self, child: "subprocess.Popen[bytes]") -> Stop | None:
         """Wait until the client exits by itself (None) or has to be stopped."""
@@ -158,7 +183,7 @@ class Watch:
     def result(self, exit_code: int, stop: Stop | None) -> Attempt:
         ready = self._tools == self._rules.tools
         seen = Observed(exit_code=exit_code, stop=stop, ready=ready, reported=self._reported)
-        return Attempt(seen, self._usage, self._model)
+        return Attempt(seen, self._usage, self._model, self._session)
 
     def _wait(self, child: "subprocess.Popen[bytes]") -> None:
         """Until the client writes or exits, a heartbeat at most."""
@@ -171,8 +196,11 @@ class Watch:
     def _take(self, lines: list[bytes]) -> None:
         for line in lines:
             event = self._harness.read(line)
+            if not event.partial:
+                self._stream.keep(line)
             self._tools = event.tools if self._tools is None else self._tools
             self._model = event.model or self._model
+            self._session = event.session or self._session
             self._count(event.usage)
             if event.end and self._reported is None:
                 self._reported = event.end
@@ -192,6 +220,7 @@ class Watch:
             Stop.CANCELLED: self._cancel.requested,
             Stop.TIME: now >= rules.deadline,
             Stop.TOKENS: rules.budget.tokens_spent(rules.used + self._usage),
+            Stop.OTHER_MODEL: rules.model is not None and self._model not in (None, rules.model),
             Stop.NO_TOOLS: self._lacks_tools(now),
             Stop.STALLED: now - self._stream.last_byte >= rules.idle_timeout_s,
         }

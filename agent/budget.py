@@ -1,7 +1,7 @@
 """What an episode may use and how it ended: pure functions over facts that the driver observed."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from agent.usage import Usage
@@ -13,16 +13,37 @@ BUDGET_KEYS = ("timeout_s", "max_tokens")
 RELAUNCHED = frozenset({End.CRASH, End.TOOLS_UNAVAILABLE})
 # Nothing of the agent's work is there to be promoted, or nobody waits for the answer.
 NEVER_PROMOTED = frozenset({End.CANCELLED, End.START_FAILED, End.TOOLS_UNAVAILABLE})
+# An orderly end that leaves time for more, where a budget is to be used up.
+RESUMED = frozenset({End.FINISHED, End.SUBMITTED})
+# With less time left a session is not resumed: that would not last for one more version and its grade.
+LEAST_RESUMED_S = 60.0
 # A shell's codes for a program that is not executable, or not there.
 NOT_STARTED_CODES = frozenset({126, 127})
 
 
+class BudgetMode(StrEnum):
+    """What an agent does with its budget: make so many versions, or go on until the time is spent."""
+
+    ITERATIONS = "iterations"
+    TIME = "time"
+
+
 @dataclass(frozen=True)
 class Budget:
-    """Limits over all attempts of one episode: wall clock in seconds, tokens of all kinds."""
+    """Limits over all attempts of one episode: wall clock in seconds, tokens of all kinds.
+
+    `iterations` is how many versions the prompt asks for in mode `iterations`; None: it names no number.
+    """
 
     timeout_s: float
     max_tokens: int
+    mode: BudgetMode = BudgetMode.ITERATIONS
+    iterations: int | None = None
+
+    @property
+    def versions(self) -> int | None:
+        """How many versions an agent is asked for; None where it is not."""
+        return self.iterations if self.mode is BudgetMode.ITERATIONS else None
 
     def remaining_s(self, elapsed_s: float) -> float:
         """Seconds left of the wall clock, never negative."""
@@ -30,7 +51,8 @@ class Budget:
 
     def left(self, usage: Usage, elapsed_s: float) -> "Budget":
         """What `usage` and `elapsed_s` seconds leave of it."""
-        return Budget(self.remaining_s(elapsed_s), max(0, self.max_tokens - usage.tokens))
+        tokens = max(0, self.max_tokens - usage.tokens)
+        return replace(self, timeout_s=self.remaining_s(elapsed_s), max_tokens=tokens)
 
     def tokens_spent(self, usage: Usage) -> bool:
         return usage.tokens >= self.max_tokens
@@ -47,7 +69,8 @@ def budget_of(problem_budget: Mapping[str, float], default: Budget) -> Budget:
             raise ValueError(f"budget.{key}: unknown key; known keys are {', '.join(BUDGET_KEYS)}")
         if not value > 0:
             raise ValueError(f"budget.{key}: {value} is not above 0")
-    return Budget(
+    return replace(
+        default,
         timeout_s=problem_budget.get("timeout_s", default.timeout_s),
         max_tokens=int(problem_budget.get("max_tokens", default.max_tokens)),
     )
@@ -60,6 +83,7 @@ class Stop(StrEnum):
     TOKENS = "tokens"
     CANCELLED = "cancelled"
     NO_TOOLS = "no_tools"
+    OTHER_MODEL = "other_model"
     STALLED = "stalled"
     LINGERED = "lingered"
 
@@ -84,6 +108,7 @@ _STOPPED = {
     Stop.TIME: End.TIME,
     Stop.TOKENS: End.TOKENS,
     Stop.NO_TOOLS: End.TOOLS_UNAVAILABLE,
+    Stop.OTHER_MODEL: End.START_FAILED,
     Stop.STALLED: End.CRASH,
 }
 
@@ -105,3 +130,24 @@ def classify(seen: Observed, mode: SubmissionMode) -> End:
 def relaunches(end: End, launches: int, limit: int, remaining_s: float) -> bool:
     """Whether another attempt follows one that ended so."""
     return end in RELAUNCHED and launches < limit and remaining_s > 0
+
+
+@dataclass(frozen=True)
+class Session:
+    """One session of a client as it ended: its id (None: it told none), and whether it called a tool."""
+
+    end: End
+    id: str | None
+    worked: bool
+
+
+def resumes(session: Session, resumed: int, left: Budget, mode: SubmissionMode) -> bool:
+    """Whether a session goes on that ended by itself; `resumed` is how often one of its attempt has so far.
+
+    One that was resumed and did nothing would do nothing again.
+    """
+    if left.mode is not BudgetMode.TIME or session.end not in RESUMED or session.id is None:
+        return False
+    if session.end is End.SUBMITTED and mode is not SubmissionMode.MULTI:
+        return False
+    return (session.worked or resumed == 0) and left.timeout_s >= LEAST_RESUMED_S and left.max_tokens > 0

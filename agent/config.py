@@ -6,9 +6,11 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from agent.budget import Budget, budget_of
+from agent.budget import Budget, BudgetMode, budget_of
 from agent.endpoint import ModelService
+from agent.prices import PriceTable
 from agent.prompts.given import contract_file, read_brief
+from agent.seal import SealMode
 from agent.striping import striped
 from bench.errors import ConfigError
 from bench.judge.schemas import Problem, SetupRecord, read_secret
@@ -50,6 +52,16 @@ class AgentConfig(BaseModel):
     workers: Annotated[int, Field(ge=1, description="Episodes at a time on this node.")] = 4
     timeout_s: Annotated[float, Field(gt=0, description="Wall clock of an episode over all attempts, s.")] = 72000
     max_tokens: Annotated[int, Field(gt=0, description="Token cap of an episode over all attempts.")] = 120_000_000
+    budget_mode: Annotated[
+        BudgetMode,
+        Field(description="iterations: the prompt asks for versions; time: a session that ends early is resumed."),
+    ] = BudgetMode.ITERATIONS
+    max_iterations: Annotated[
+        int | None, Field(ge=1, description="Versions that the prompt asks for; none: it names no number.")
+    ] = None
+    prices: Annotated[
+        PriceTable | None, Field(description="What models cost, as `prices.yaml` has it; none: no episode is priced.")
+    ] = None
     crash_attempts: Annotated[int, Field(ge=1, description="Launches of an episode at most.")] = 3
     start_stagger_s: Annotated[float, Field(ge=0, description="Pause between two starts of episodes, s.")] = 0.0
     ready_timeout_s: Annotated[
@@ -65,6 +77,10 @@ class AgentConfig(BaseModel):
         tuple[int, ...] | None, Field(description="CPUs dealt round-robin to the workers; none: all, shared.")
     ] = None
     failover: Annotated[bool, Field(description="Turn to another rank when the home rank is lost.")] = True
+    seal: Annotated[
+        SealMode,
+        Field(description="auto: seal clients that a model drives; required: seal every client; off: none."),
+    ] = "auto"
 
     @model_validator(mode="after")
     def _provider_is_metered(self) -> Self:
@@ -74,11 +90,16 @@ class AgentConfig(BaseModel):
 
     @property
     def budget(self) -> Budget:
-        return Budget(self.timeout_s, self.max_tokens)
+        return Budget(self.timeout_s, self.max_tokens, self.budget_mode, self.max_iterations)
 
     @property
     def events_file(self) -> Path:
         return self.run_dir / EVENTS
+
+    @property
+    def staged_tools(self) -> Path:
+        """What sealed clients get of these packages."""
+        return self.run_dir / "tools"
 
     def material(self, kernel: str) -> Path:
         """Staged start material of a kernel."""

@@ -14,13 +14,17 @@ from multiprocessing.context import ForkProcess
 
 import structlog
 
+from agent.assignment import Assignment, Progress
 from agent.cancel import STOP_SIGNALS, Cancel
 from agent.config import RECORD, AgentConfig, check_cpus, read_problems
 from agent.endpoint import ProxyAddress
-from agent.episode import Assignment, Progress, finish, record_of, run_episode
-from agent.harnesses import Harness, load_harness
+from agent.episode import run_episode
+from agent.harnesses import Harness, check_budget_mode, load_harness
 from agent.hosted import proxied
 from agent.journal import utc_now
+from agent.record import finish, record_of
+from agent.seal import TOOLS, check_seal, is_sealed
+from agent.tools.staged import stage_tools
 from bench import process
 from bench.errors import ConfigError, ExitCode
 from bench.judge.schemas import End, EpisodeRecord, Problem
@@ -63,10 +67,16 @@ def run_node(config: AgentConfig, load: LoadHarness = load_harness) -> NodeRepor
     config.secret()
     used = dict.fromkeys(problem.setup for _, problem in problems)
     harnesses = {setup: load(config.setups[setup].harness, config.harness_options.get(setup, {})) for setup in used}
+    for setup, harness in harnesses.items():
+        harness.check(config.setups[setup])
+        check_budget_mode(harness.name, harness.resumes, config.budget_mode)
     if any(config.run_dir.glob("problem-*")):
         raise ConfigError(f"{config.run_dir}: holds episodes already; give every run a directory of its own")
     _check_wires(config, harnesses)
     config.run_dir.mkdir(parents=True, exist_ok=True)
+    if any(is_sealed(config.seal, harness.wire_format) for harness in harnesses.values()):
+        check_seal((config.run_dir, config.shared_dir))
+        stage_tools(config.staged_tools, shown_at=TOOLS)
     with proxied(config.service, config.usage_file) as proxy:
         return Node(config, harnesses, proxy).run(problems)
 

@@ -1,103 +1,28 @@
 """One agent's work on one kernel: attempts in fresh folders, the answer that they left, the record."""
 
 import time
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from pathlib import Path
 
 from agent.answers import accepted_submit, last_correct_score, read_calls
-from agent.attempt import Attempt, Rules, run_attempt
-from agent.budget import NEVER_PROMOTED, RELAUNCHED, Budget, Observed, budget_of, classify, relaunches
+from agent.assignment import Assignment, Progress
+from agent.attempt import Rules, client_env, run_attempt
+from agent.budget import NEVER_PROMOTED, RELAUNCHED, Budget, Observed, Session, classify, relaunches, resumes
 from agent.cancel import Cancel, CancelRequested
-from agent.config import RECORD, AgentConfig
-from agent.endpoint import Endpoint, ProxyAddress, endpoint_for
 from agent.folder import fresh_folder, keep_workspace
 from agent.harnesses import Harness, Launch
-from agent.journal import append_json, utc_now, write_private
+from agent.journal import utc_now, write_private
 from agent.judges import Judges
 from agent.promote import harvest, promote
-from agent.prompts.given import PROMPT, read_brief, read_contract
-from agent.prompts.render import Facts, render
-from agent.tools.judge_tools import JudgeTools, ToolSettings
-from agent.usage import NOTHING, Usage
+from agent.prompts.given import PROMPT, SKILLS, read_brief, read_contract
+from agent.prompts.render import Facts, go_on, render
+from agent.record import finish, record_of
+from agent.seal import Seal
+from agent.tools.judge_tools import JudgeTools
+from agent.tools.mcp_file import mcp_text
+from agent.tools.settings import ToolSettings
 from bench.judge.client import JudgeRefused
-from bench.judge.schemas import (
-    DRIVER_LABEL,
-    Answer,
-    End,
-    EpisodeLabel,
-    EpisodeRecord,
-    Problem,
-    SetupRecord,
-    SubmissionMode,
-    token_for,
-)
-
-
-@dataclass(frozen=True)
-class Assignment:
-    """One problem dealt to one worker; `index` is its place in the whole job's list."""
-
-    config: AgentConfig
-    index: int
-    problem: Problem
-    worker: int
-    proxy: ProxyAddress | None = None
-
-    @cached_property
-    def label(self) -> str:
-        slot, node = self.problem.slot, self.config.node
-        return str(EpisodeLabel(self.problem.setup, node, self.index, self.worker, slot))
-
-    @property
-    def setup(self) -> SetupRecord:
-        return self.config.setups[self.problem.setup]
-
-    @property
-    def dir(self) -> Path:
-        """Where everything about this episode is kept."""
-        return self.config.run_dir / f"problem-{self.index}-worker-{self.worker}"
-
-    @property
-    def endpoint(self) -> Endpoint | None:
-        """Where this episode's client finds its model."""
-        service, worker = self.config.service, self.config.node * self.config.workers + self.worker
-        return endpoint_for(service, worker, self.label, self.proxy) if service else None
-
-    @property
-    def tokens_file(self) -> Path:
-        return self.dir / "tokens-so-far"
-
-    @property
-    def budget(self) -> Budget:
-        return budget_of(self.problem.budget, self.config.budget)
-
-    def token(self, label: str) -> str | None:
-        secret = self.config.secret()
-        return None if secret is None else token_for(secret, label)
-
-    def report(self, event: str, **facts: object) -> None:
-        """Tell a live view that follows `events.jsonl`."""
-        named = {"at": utc_now(), "event": event, "label": self.label, "kernel": self.problem.kernel}
-        append_json(self.config.events_file, named | facts)
-
-
-@dataclass
-class Progress:
-    """What an episode has come to so far."""
-
-    started: float
-    started_at: str
-    launches: int = 0
-    used: Usage = NOTHING
-    seen: Observed | None = None
-    tools: ToolSettings | None = None
-    model: str | None = None
-
-    def add(self, attempt: Attempt) -> None:
-        self.used += attempt.usage
-        self.seen = attempt.seen
-        self.model = attempt.model or self.model
+from bench.judge.schemas import DRIVER_LABEL, Answer, End, EpisodeRecord, SubmissionMode
 
 
 def run_episode(job: Assignment, harness: Harness, cancel: Cancel) -> EpisodeRecord:
@@ -118,12 +43,6 @@ def run_episode(job: Assignment, harness: Harness, cancel: Cancel) -> EpisodeRec
     return record
 
 
-def finish(job: Assignment, record: EpisodeRecord) -> None:
-    """Write an episode's record and tell the live view."""
-    write_private(job.dir / RECORD, record.model_dump_json(indent=2) + "\n")
-    job.report("episode_ended", end=record.end, attempts=record.attempts, seconds=round(record.wall_s, 3))
-
-
 def _attempts(job: Assignment, harness: Harness, cancel: Cancel, progress: Progress) -> End:
     """Launch until one does not end in a crash, or the launches are spent."""
     while True:
@@ -138,8 +57,9 @@ def _attempts(job: Assignment, harness: Harness, cancel: Cancel, progress: Progr
 
 def _attempt(job: Assignment, harness: Harness, cancel: Cancel, progress: Progress) -> End:
     number, began = progress.launches, time.monotonic()
-    evidence = job.dir / f"attempt-{number}"
-    evidence.mkdir()
+    calls = job.attempt_dir(number) / "calls"
+    calls.mkdir(parents=True)
+    job.tokens_file.parent.mkdir(exist_ok=True)
     write_private(job.tokens_file, str(progress.used.tokens))
     try:
         folder = fresh_folder(
@@ -153,26 +73,69 @@ def _attempt(job: Assignment, harness: Harness, cancel: Cancel, progress: Progre
         progress.seen = Observed(exit_code=None, ready=False)
         job.report("attempt_ended", attempt=number, end=End.START_FAILED, why=str(error))
         return End.START_FAILED
-    job.report("attempt_started", attempt=number, folder=str(folder))
-    tools = progress.tools = _tool_settings(job, evidence, folder, number)
-    attempt = run_attempt(harness, _prepare(job, tools, progress), _rules(job, tools, harness, progress), cancel)
-    seen = _settled(tools, attempt.seen, cancel)
-    progress.add(replace(attempt, seen=seen))
-    _keep(tools, evidence)
-    end = classify(seen, tools.mode)
+    job.report("attempt_started", attempt=number, folder=str(folder), sealed=job.is_sealed(harness))
+    tools = progress.tools = _tool_settings(job, calls, folder, number)
+    end = _sessions(job, tools, harness, cancel, progress)
+    _keep(tools, job.attempt_dir(number))
+    exit_code = progress.seen.exit_code if progress.seen else None
     seconds = round(time.monotonic() - began, 3)
-    job.report("attempt_ended", attempt=number, end=end, exit_code=seen.exit_code, seconds=seconds)
+    job.report("attempt_ended", attempt=number, end=end, exit_code=exit_code, seconds=seconds)
     return end
 
 
-def _tool_settings(job: Assignment, evidence: Path, folder: Path, attempt: int) -> ToolSettings:
+def _sessions(job: Assignment, tools: ToolSettings, harness: Harness, cancel: Cancel, progress: Progress) -> End:
+    """Run an attempt's client, again and again where a session that ended goes on: in one folder, as one attempt."""
+    first, rules = _prepare(job, tools, harness, progress), _rules(job, tools, harness, progress)
+    session, resumed = _session(tools, harness, first, rules, cancel, progress), 0
+    while not cancel.requested:
+        left = job.budget.left(progress.used, time.monotonic() - progress.started)
+        if not resumes(session, resumed, left, tools.mode):
+            break
+        resumed += 1
+        progress.resumed += 1
+        job.report("session_resumed", attempt=tools.attempt, session=resumed + 1, left_s=round(left.timeout_s, 3))
+        launch = _resumed(first, session, left, tools.mode, resumed + 1)
+        session = _session(tools, harness, launch, _beside(rules, launch, progress, resumed + 1), cancel, progress)
+    return session.end
+
+
+def _session(
+    tools: ToolSettings, harness: Harness, launch: Launch, rules: Rules, cancel: Cancel, progress: Progress
+) -> Session:
+    calls = len(read_calls(tools.answers_file))
+    attempt = run_attempt(harness, launch, rules, cancel)
+    seen = _settled(tools, attempt.seen, cancel)
+    progress.add(replace(attempt, seen=seen))
+    worked = bool(attempt.usage.tool_calls) or len(read_calls(tools.answers_file)) > calls
+    return Session(classify(seen, tools.mode), attempt.session, worked)
+
+
+def _resumed(first: Launch, ended: Session, left: Budget, mode: SubmissionMode, number: int) -> Launch:
+    """How a client goes on: told so in a file beside its first prompt."""
+    prompt = _numbered(first.prompt_file, number)
+    prompt.write_text(go_on(left.timeout_s, mode), encoding="utf-8")
+    return replace(first, prompt_file=prompt, resume=ended.id, remaining_s=left.timeout_s)
+
+
+def _beside(first: Rules, launch: Launch, progress: Progress, number: int) -> Rules:
+    """The rules of a session that goes on, with a log of its own."""
+    seal = first.seal and replace(first.seal, read_only=(*first.seal.read_only, launch.prompt_file))
+    return replace(first, used=progress.used, log_file=_numbered(first.log_file, number), seal=seal)
+
+
+def _numbered(path: Path, number: int) -> Path:
+    """The same file of a later session of the attempt: `prompt.txt` becomes `prompt-2.txt`."""
+    return path.with_stem(f"{path.stem}-{number}")
+
+
+def _tool_settings(job: Assignment, calls: Path, folder: Path, attempt: int) -> ToolSettings:
     return ToolSettings(
         kernel=job.problem.kernel,
         language=job.problem.language,
         mode=job.setup.submission_mode,
         tools=read_brief(job.config.given(job.problem.setup)).tools,
         folder=folder,
-        evidence=evidence,
+        evidence=calls,
         judge_urls=job.config.judge_urls,
         home_rank=job.config.home_rank(job.index),
         failover=job.config.failover,
@@ -182,8 +145,9 @@ def _tool_settings(job: Assignment, evidence: Path, folder: Path, attempt: int) 
     )
 
 
-def _prepare(job: Assignment, tools: ToolSettings, progress: Progress) -> Launch:
+def _prepare(job: Assignment, tools: ToolSettings, harness: Harness, progress: Progress) -> Launch:
     """Write what the client reads at its start."""
+    place = job.attempt_dir(tools.attempt)
     launch = Launch(
         kernel=tools.kernel,
         language=tools.language,
@@ -191,10 +155,10 @@ def _prepare(job: Assignment, tools: ToolSettings, progress: Progress) -> Launch
         attempt=tools.attempt,
         remaining_s=job.budget.remaining_s(time.monotonic() - progress.started),
         folder=tools.folder,
-        home=tools.evidence / "home",
-        prompt_file=tools.evidence / "prompt.txt",
-        tools_file=tools.evidence / "tools.json",
-        mcp_file=tools.evidence / "mcp.json",
+        home=place / "home",
+        prompt_file=place / "prompt.txt",
+        tools_file=place / "tools.json",
+        mcp_file=place / "mcp.json",
         tools=tools.tools,
         endpoint=job.endpoint,
         effort=job.setup.effort,
@@ -202,6 +166,7 @@ def _prepare(job: Assignment, tools: ToolSettings, progress: Progress) -> Launch
     )
     launch.prompt_file.write_text(_prompt(job, tools, progress), encoding="utf-8")
     write_private(launch.tools_file, tools.model_dump_json(indent=2))
+    write_private(launch.mcp_file, mcp_text(launch.tools_file, client_env(launch, job.is_sealed(harness))))
     return launch
 
 
@@ -232,7 +197,21 @@ def _rules(job: Assignment, tools: ToolSettings, harness: Harness, progress: Pro
         exit_grace_s=job.config.exit_grace_s,
         answers_file=tools.answers_file,
         tokens_file=job.tokens_file,
-        log_file=tools.evidence / f"{harness.name}.log",
+        seal=_seal(job, tools) if job.is_sealed(harness) else None,
+        model=job.endpoint.model if job.endpoint and harness.wire_format != "none" else None,
+        log_file=job.attempt_dir(tools.attempt) / harness.log_name,
+    )
+
+
+def _seal(job: Assignment, tools: ToolSettings) -> Seal:
+    """What this attempt's client sees: what is the agent's to write, what it was given, what its tools read."""
+    given, place = job.config.given(job.problem.setup), job.attempt_dir(tools.attempt)
+    told = (place / "prompt.txt", place / "mcp.json", place / "tools.json", job.tokens_file.parent)
+    return Seal(
+        read_only=(given, job.config.material(tools.kernel), *told),
+        writable=(tools.folder, place / "home", tools.evidence),
+        tools=job.config.staged_tools,
+        skills=given / SKILLS,
     )
 
 
@@ -242,8 +221,10 @@ def _settled(tools: ToolSettings, seen: Observed, cancel: Cancel) -> Observed:
     try:
         with cancel.interrupting():
             caller.settle()
-    except (JudgeRefused, CancelRequested):
-        pass  # A refusal is in the attempt's record now; a cancelled episode waits for nobody.
+    except (JudgeRefused, CancelRequested, OSError):
+        # A refusal is in the attempt's record now; a cancelled episode waits for nobody; and a client that left
+        # something else in place of its record has no more than what can be read of it.
+        pass
     finally:
         caller.close()
     return replace(seen, submitted=accepted_submit(read_calls(tools.answers_file)) is not None)
@@ -267,6 +248,7 @@ def _leave_answer(job: Assignment, end: End, progress: Progress) -> None:
     )
     try:
         if answer := _answer(job, judges, progress.tools, progress.used.tokens):
+            progress.outcome = answer.outcome
             job.report("answered", grade_id=answer.grade_id, outcome=answer.outcome)
     except JudgeRefused as refused:
         job.report("answer_refused", code=refused.code, why=refused.message)
@@ -276,40 +258,10 @@ def _leave_answer(job: Assignment, end: End, progress: Progress) -> None:
 
 def _answer(job: Assignment, judges: Judges, tools: ToolSettings, tokens: int) -> Answer | None:
     if tools.mode is SubmissionMode.BLIND:
-        workspace = tools.evidence / "workspace"
+        workspace = job.attempt_dir(tools.attempt) / "workspace"
         return harvest(judges, job.label, tools.attempt, tokens, tools.kernel, tools.language, workspace)
     scored = last_correct_score(read_calls(tools.answers_file))
     if scored is None:
         return None
     source = tools.scored_source(scored.grade_id)
     return promote(judges, job.label, tools.attempt, tokens, scored, source, tools.language)
-
-
-def record_of(job: Assignment, harness: Harness, end: End, progress: Progress) -> EpisodeRecord:
-    """The episode as `tokens.json` keeps it, ended now."""
-    used = progress.used
-    return EpisodeRecord(
-        label=job.label,
-        setup=job.problem.setup,
-        kernel=job.problem.kernel,
-        slot=job.problem.slot,
-        node=job.config.node,
-        problem=job.index,
-        worker=job.worker,
-        end=end,
-        exit_code=progress.seen.exit_code if progress.seen else None,
-        attempts=progress.launches,
-        turns=used.turns,
-        tool_calls=used.tool_calls,
-        tokens_fresh=used.tokens_fresh,
-        tokens_cached=used.tokens_cached,
-        tokens_output=used.tokens_output,
-        dollars=used.dollars,
-        wall_s=time.monotonic() - progress.started,
-        api_s=used.api_s,
-        model=progress.model,
-        harness=harness.name,
-        harness_version=harness.version,
-        started_at=progress.started_at,
-        ended_at=utc_now(),
-    )

@@ -2,6 +2,7 @@
 
 import json
 import os
+import stat
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,31 @@ def utc_now() -> str:
 
 
 def append_json(path: Path, record: dict[str, Any]) -> None:
-    """Append one JSON line in one write, so that several processes can share the file."""
+    """Append one JSON line in one write, so that several processes can share the file.
+
+    Raises:
+        OSError: it cannot be written, or is no plain file: an agent may have put a link or a pipe in its place.
+    """
     line = json.dumps(record, allow_nan=False) + "\n"
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
     try:
         os.write(descriptor, line.encode())
     finally:
         os.close(descriptor)
+
+
+def read_left(path: Path, cap_bytes: int) -> bytes | None:
+    """What an agent left in a file; None unless it is a plain file of at most `cap_bytes` bytes that can be read.
+
+    An agent may have put anything under the name: a link to what its driver may read, a pipe that blocks.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return None
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        return file.read() if stat.S_ISREG(status.st_mode) and status.st_size <= cap_bytes else None
 
 
 def write_private(path: Path, text: str) -> None:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from agent.answers import SOURCE_CAP_BYTES
+from agent.journal import read_left
 from agent.judges import Judges
 from bench.judge.client import Envelope
 from bench.judge.schemas import Answer, GradeRequest, Kind, Language
@@ -48,10 +49,9 @@ def harvest(
 
 
 def _source(path: Path) -> str | None:
-    """The text of a plain file of a sane size; an agent may have left anything under the name."""
-    if path.is_symlink() or not path.is_file() or path.stat().st_size > SOURCE_CAP_BYTES:
-        return None
+    """The text of a file that an agent left; None unless there is one of a sane size."""
+    left = read_left(path, SOURCE_CAP_BYTES)
     try:
-        return path.read_bytes().decode()
+        return None if left is None else left.decode()
     except UnicodeDecodeError:
         return None

@@ -1,4 +1,4 @@
-"""What an agent used: tokens by kind, turns, tool calls, dollars; "not reported" is never zero."""
+"""What an agent used: tokens by kind, turns, tool calls; "not reported" is never zero."""
 
 from dataclasses import dataclass, fields
 from typing import Any
@@ -13,7 +13,6 @@ class Usage:
     tokens_output: int | None = None
     turns: int | None = None
     tool_calls: int | None = None
-    dollars: float | None = None
     api_s: float | None = None
 
     def __add__(self, other: "Usage") -> "Usage":

@@ -208,6 +208,7 @@ ENVIRONMENT = {
     "SLURM_JOB_NODELIST": ("set by Slurm", "The job's nodes, in the order that roles are dealt."),
     "KCOURT_CACHE": ("`~/.cache/kernelcourt`", "What is built once: helpers, call shims, denominators, by content."),
     "KCOURT_TMPDIR": ("the system's", "Where each grade gets its private folder."),
+    "KCOURT_TOOLS": ("set for agents", "`tools.json` of the attempt whose tools `kcourt tool` calls."),
     "KCOURT_LEASE_DIR": ("the system's temporary folder", "Locks that keep the judges of a machine off one core."),
     "EDF_PATH": (
         "`~/.edf`",
@@ -287,7 +288,10 @@ HEADERS = {
     schemas.Header.TOKENS: "Tokens that the episode has used so far.",
     schemas.Header.HOME_RANK: "On failover, the rank that was lost.",
     schemas.Header.REQUEST_ID: "Comes back with the answer, and stands in the logs.",
-    "Prefer": "`respond-async`: 202 at once, and the answer under `/grades/{id}`.",
+    "Prefer": (
+        "`respond-async, wait=30`: 202 when the grade is not made after 30 s (without `wait`: at once), and its answer "
+        "under `/grades/{id}`, the `Location`. `/grades` itself takes `wait` alone."
+    ),
     schemas.Header.KIND: "Driver only: `promoted` or `harvested`.",
     schemas.Header.OF_GRADE: "Driver only: the grade that is promoted.",
     schemas.Header.EPISODE: "Driver only: the episode that is spoken for.",

@@ -15,10 +15,10 @@ from typing import Any
 import psutil
 
 from agent.config import GIVEN, AgentConfig
-from agent.driver import run_node
+from agent.driver import LoadHarness, run_node
 from agent.harnesses import Command, Event, Launch, WireFormat
 from agent.prompts.given import BRIEF, CONTRACTS, PROMPT, contract_file
-from agent.tools.offered import offered
+from agent.tools.offered import Tool, offered
 from agent.usage import Usage
 from bench.judge.schemas import End, EpisodeRecord, SetupRecord
 
@@ -31,11 +31,18 @@ DONE = '{"end": "finished"}'
 class Rogue:
     """A harness for whatever a client may do; option `script` is a Python program, `shell` a shell one."""
 
-    name, version = "rogue", "1"
+    name, version, log_name = "rogue", "1", "rogue.log"
     wire_format: WireFormat = "none"
+    resumes = False
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self.options = options
+
+    def announces(self, tool: Tool) -> str:
+        return tool.value
+
+    def check(self, setup: SetupRecord) -> None:
+        pass
 
     def command(self, launch: Launch) -> Command:
         if program := self.options.get("program"):
@@ -55,7 +62,12 @@ class Rogue:
 
 
 class NodeFiles:
-    """One node under `root`; setups and problems are added, then `start` or `run` the driver."""
+    """One node under `root`; setups and problems are added, then `start` or `run` the driver.
+
+    `program` is a driver of a test's own, as this module is one.
+    """
+
+    program: Path | None = None
 
     def __init__(self, root: Path, urls: list[str], secret: bytes = SECRET, **settings: Any) -> None:
         self.root, self.urls, self.settings = root, urls, settings
@@ -112,6 +124,9 @@ class NodeFiles:
         file.write_text(step["source"])
         return {key: value for key, value in step.items() if key != "source"} | {"file": str(file)}
 
+    def _harnesses(self) -> set[str]:
+        return {record.harness for record in self.setups.values()}
+
     @property
     def run_dir(self) -> Path:
         return self.root / "agents" / "node-0"
@@ -137,9 +152,9 @@ class NodeFiles:
         """The driver as a process; a node with rogue setups runs this module, others the command itself."""
         path = self.root / "agent.json"
         path.write_text(self.config().model_dump_json())
-        rogue = any(record.harness == "rogue" for record in self.setups.values())
-        argv = [sys.executable, __file__, str(path)] if rogue else [*KCOURT, "agent", "run", "--json"]
-        argv += [] if rogue else ["--config", str(path)]
+        argv = [*KCOURT, "agent", "run", "--json", "--config", str(path)]
+        if program := self.program or (__file__ if "rogue" in self._harnesses() else None):
+            argv = [sys.executable, str(program), str(path)]
         env = os.environ | {"KCOURT_TEST_KEY": "must-not-be-inherited"}
         return subprocess.Popen(
             argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env
@@ -178,13 +193,13 @@ def finished(driver: "subprocess.Popen[str]", expect: int = 0) -> dict[str, Any]
     return json.loads(out) if out else {}
 
 
-def main(config: str) -> None:
-    """Drive with `Rogue` for every harness; prints the report with the driver's resident memory in KiB."""
-    report = run_node(AgentConfig.read(Path(config)), lambda name, options: Rogue(options))
+def main(config: str, load: LoadHarness) -> None:
+    """Drive with harnesses of a test's own; prints the report with the driver's resident memory in KiB."""
+    report = run_node(AgentConfig.read(Path(config)), load)
     kib = psutil.Process().memory_info().rss >> 10
     print(json.dumps({"ends": report.ends, "planned": report.planned, "kib": kib}))
     sys.exit(report.exit_code)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1], lambda name, options: Rogue(options))

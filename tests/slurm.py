@@ -1,5 +1,6 @@
 """A real Slurm cluster for the tests of one session, and what they do with its jobs and nodes."""
 
+import contextlib
 import os
 import re
 import subprocess
@@ -62,19 +63,20 @@ class Slurm:
         self.lost.add(node)
         devcluster.kill(devcluster.node_of(self.cluster, node))
 
-    def heal(self, node: str, timeout_s: float = 120) -> None:
-        """Bring a node back, and wait until Slurm has ended what ran on while nobody reached it."""
-        member = devcluster.node_of(self.cluster, node)
-        devcluster.heal(self.cluster, member)
+    def heal(self, node: str) -> None:
+        devcluster.heal(self.cluster, devcluster.node_of(self.cluster, node))
         self.lost.discard(node)
-        deadline = time.monotonic() + timeout_s
-        while strays := [pid for pid in processes_in(member.namespace) if not _is_slurms(pid)]:
-            assert time.monotonic() < deadline, f"{strays} run on {node} after {timeout_s} s"
-            time.sleep(LOOK_EVERY_S)
 
     def heal_all(self) -> None:
         for node in sorted(self.lost):
             self.heal(node)
+
+    def settle(self, timeout_s: float = 120) -> None:
+        """Wait until nothing but Slurm runs on the nodes: it ends what ran on while nobody reached a node."""
+        deadline = time.monotonic() + timeout_s
+        while strays := [line for node in self.cluster.members for line in _command_lines(node.namespace)]:
+            assert time.monotonic() < deadline, f"{strays} run after {timeout_s} s"
+            time.sleep(LOOK_EVERY_S)
 
     def command(self, *argv: str, timeout_s: float = 120) -> str:
         """What one of Slurm's commands prints; it must succeed."""
@@ -146,15 +148,18 @@ def _healed(request: pytest.FixtureRequest) -> Iterator[None]:
     used = request.node.funcargs.get("slurm")  # nothing when it was skipped
     if used is not None:
         used.heal_all()
+        used.settle()
 
 
-def _is_slurms(pid: int) -> bool:
-    """Whether a process is Slurm's own, or has ended."""
-    try:
-        process = psutil.Process(pid)
-        return process.name().startswith("slurm") or process.status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True
+def _command_lines(namespace: str) -> list[str]:
+    """What runs in a network beside Slurm's own processes."""
+    found = []
+    for pid in processes_in(namespace):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process = psutil.Process(pid)
+            if not process.name().startswith("slurm") and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(" ".join(process.cmdline()))
+    return found
 
 
 def end_leftovers() -> None:

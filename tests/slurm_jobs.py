@@ -106,12 +106,16 @@ def write_study(
     kernels: Iterable[str] = KERNELS,
     **settings: object,
 ) -> str:
-    """Write a study of one setup a rule, named after it, into a folder of experiments; returns the study's name."""
+    """Write a study of one setup a rule, named after it, into a folder of experiments; returns the study's name.
+
+    All its setups share one job.
+    """
     document = {
         "study": study,
         "question": "Does a job do the same wherever it runs?",
         "kernels": list(kernels),
         "control": str(rules[-1]),
+        "wave": True,
         "settings": {key: _plain(value) for key, value in {**QUICK, **nodes.settings, **settings}.items()},
         "setups": {str(rule): {"script": str(rule), "settings": {"MODEL": str(rule)}} for rule in rules},
     }
@@ -243,10 +247,9 @@ class Submitted:
 
 def submitted(slurm: Slurm, env: Path, nodes: Nodes, *options: str) -> Submitted:
     """Submit the batch script by hand with one env file, whose folder also takes the run and Slurm's output."""
-    output = env.parent / "slurm.out"
-    argv = (f"--nodes={nodes.total}", "--time=60", f"--output={output}", *options)
+    argv = (f"--nodes={nodes.total}", "--time=60", f"--output={env.parent}/slurm-%j.out", *options)
     job_id = slurm.sbatch(*argv, str(SBATCH_SCRIPT), str(kcourt_command()), str(env))
-    return Submitted(slurm, job_id, RunLayout(env.parent / "runs" / job_id), output)
+    return Submitted(slurm, job_id, RunLayout(env.parent / "runs" / job_id), env.parent / f"slurm-{job_id}.out")
 
 
 Launch = Callable[..., Submitted]

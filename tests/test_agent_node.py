@@ -52,7 +52,7 @@ def test_token_of_another_job_is_refused_and_nothing_counts(tmp_path: Path) -> N
         node = NodeFiles(tmp_path, [judge.url], secret=bytes(32))
         node.script("s", [SCORE, SUBMIT], ["axpy"])
         assert node.run()["ends"] == {"finished": 1}
-        answers = node.episode("s", "axpy") / "attempt-1" / "answers.jsonl"
+        answers = node.episode("s", "axpy") / "attempt-1" / "calls" / "answers.jsonl"
         calls = [json.loads(line) for line in answers.read_text().splitlines()]
         assert [call["refusal"]["code"] for call in calls] == ["unauthorized", "unauthorized"]
         assert len(judge.seen) == 2

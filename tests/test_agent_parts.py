@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from agent_node import KCOURT, SECRET, NodeFiles
 from agent_stub import StubJudge
 from kernels import NEEDS_GFORTRAN
+from tool_files import tool_settings
 
 from agent.answers import accepted_submit, last_correct_score, read_calls
 from agent.budget import Budget, Observed, Stop, budget_of, classify, relaunches
@@ -21,8 +23,7 @@ from agent.folder import fresh_folder, keep_workspace
 from agent.harnesses import Event, load_harness
 from agent.harnesses.scripted import Scripted
 from agent.judges import Judges, is_lost
-from agent.tools.judge_tools import JudgeTools, ToolSettings
-from agent.tools.offered import offered
+from agent.tools.judge_tools import JudgeTools
 from agent.tools.syntax_check import CHECKERS, syntax_check
 from agent.usage import NOTHING, Usage
 from bench.build.toolchain import toolchains
@@ -92,7 +93,7 @@ def test_budget_spans_attempts_and_problems_override_it() -> None:
         (NOTHING, NOTHING, NOTHING),
         (Usage(turns=1), NOTHING, Usage(turns=1)),
         (NOTHING, Usage(tokens_fresh=0), Usage(tokens_fresh=0)),
-        (Usage(tokens_fresh=2, dollars=0.5), Usage(tokens_fresh=3), Usage(tokens_fresh=5, dollars=0.5)),
+        (Usage(tokens_fresh=2, api_s=0.5), Usage(tokens_fresh=3), Usage(tokens_fresh=5, api_s=0.5)),
     ],
     ids=["nothing", "one-sided", "zero-is-reported", "sum"],
 )
@@ -267,27 +268,6 @@ def test_kept_workspace_leaves_out_what_is_no_source(tmp_path: Path) -> None:
     assert len(left_out) == 2
 
 
-def tool_settings(tmp_path: Path, urls: list[str], **more: Any) -> ToolSettings:
-    for name in ("folder", "evidence"):
-        (tmp_path / name).mkdir()
-    (tmp_path / "tokens").write_text("7")
-    label = "s.n0.p0.w0"
-    fields: dict[str, Any] = {
-        "kernel": "axpy",
-        "language": "c",
-        "mode": "single",
-        "tools": offered(SINGLE, Language.C),
-        "folder": tmp_path / "folder",
-        "evidence": tmp_path / "evidence",
-        "judge_urls": urls,
-        "home_rank": 0,
-        "token": token_for(SECRET, label),
-        "attempt": 1,
-        "tokens_file": tmp_path / "tokens",
-    }
-    return ToolSettings.model_validate(fields | more)
-
-
 @pytest.mark.parametrize(
     ("name", "content", "text"),
     [
@@ -343,6 +323,16 @@ def test_unreachable_rank_is_left_for_good(tmp_path: Path) -> None:
         judges = Judges(urls, 0, token_for(SECRET, "s.n0.p0.w0"), tries=1)
         assert judges.ask("score", REQUEST, Envelope(attempt=1)).rank == 1
         assert judges.rank == 1
+        judges.close()
+
+
+def test_a_rank_that_nobody_reaches_is_not_waited_for_as_one_that_restarts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agent.judges.UNREACHABLE_S", 0.3)
+    with StubJudge(1, SECRET) as survivor:
+        judges = Judges(["http://127.0.0.1:9", survivor.url], 0, token_for(SECRET, "s.n0.p0.w0"))
+        started = time.monotonic()
+        assert judges.ask("score", REQUEST, Envelope(attempt=1)).rank == 1
+        assert 0.3 < time.monotonic() - started < 60
         judges.close()
 
 

@@ -62,7 +62,7 @@ def test_gold_is_submitted_with_its_evidence(scenes: Scenes) -> None:
     assert (attempt / "prompt.txt").read_text() == "Make axpy fast.\n"
     assert (attempt / "workspace" / "axpy.c").read_text() == SOLVED
     assert (attempt / "workspace" / "baseline.c").exists()
-    assert len((attempt / "answers.jsonl").read_text().splitlines()) == 2
+    assert len((attempt / "calls" / "answers.jsonl").read_text().splitlines()) == 2
     assert (attempt / "tools.json").stat().st_mode & 0o077 == 0
 
 

@@ -75,12 +75,12 @@ def test_submit_promotion_and_harvest_are_recorded(node: NodeFiles) -> None:
     answers = {event["label"].split(".")[0]: event for event in node.events("answered")}
     assert set(answers) == {"preview", "blind"}
     assert {event["outcome"] for event in answers.values()} == {Outcome.SOLVED}
-    calls = read_calls(node.episode("gold", "axpy") / "attempt-1" / "answers.jsonl")
+    calls = read_calls(node.episode("gold", "axpy") / "attempt-1" / "calls" / "answers.jsonl")
     submitted = accepted_submit(calls)
     assert submitted is not None
     assert calls[0].answer is not None
     assert calls[0].answer.outcome is Outcome.WRONG
 
-    (refused,) = read_calls(node.episode("blind", "axpy") / "attempt-1" / "answers.jsonl")
+    (refused,) = read_calls(node.episode("blind", "axpy") / "attempt-1" / "calls" / "answers.jsonl")
     assert refused.refusal is not None
     assert refused.refusal.status == 403

@@ -27,8 +27,10 @@ judge
 judge/judge-1.json
 judge/rank-1/grades.db
 judge/root.secret
+judge/router-1.log
 judge/serve-1.log
 judge/upstream-1.log
+judge/worker-1.log
 monitor
 monitor/n1.csv
 monitor/n1.log
@@ -56,7 +58,9 @@ def every_path(layout):
         layout.judge_config(1),
         layout.shard(1),
         layout.judge_log(1),
+        layout.router_log(1),
         layout.upstream_log(1),
+        layout.worker_log(1),
     ]
     nodes = [layout.agent_node(0), layout.agent_config(0), layout.agent_log(0), layout.events(0)]
     setups = [layout.env_snapshot("gold"), layout.script("gold"), layout.setup_problems("gold")]

@@ -140,7 +140,7 @@ def test_a_job_that_only_serves_needs_no_problems(tmp_path):
         pytest.param({"container_runtime": "ce"}, "CONTAINER_RUNTIME=ce", id="runtime"),
         pytest.param({"device": "hip"}, "DEVICE=hip", id="device"),
         pytest.param({"inference_nodes": 1, "agent_nodes": 0, "judge_nodes": 0}, "only serves a model", id="serve-only"),
-        pytest.param({"agent_budget_mode": "time"}, "AGENT_BUDGET_MODE=time: nothing follows", id="budget-mode"),
+        pytest.param({"arena_power": 2.0}, "ARENA_POWER=2.0: nothing follows", id="arena"),
     ],
 )
 def test_what_no_job_can_do_yet_is_refused(given, expected):
@@ -176,6 +176,8 @@ SET_BY = {
         "workers": "AGENTS_PER_NODE",
         "timeout_s": "AGENT_TIMEOUT_SECONDS",
         "max_tokens": "AGENT_MAX_TOKENS",
+        "budget_mode": "AGENT_BUDGET_MODE",
+        "max_iterations": "AGENT_MAX_ITERATIONS",
         "crash_attempts": "AGENT_CRASH_ATTEMPTS",
         "ready_timeout_s": "AGENT_READY_SECONDS",
         "idle_timeout_s": "AGENT_IDLE_SECONDS",

@@ -368,6 +368,26 @@ def test_wait_follows_the_jobs_and_says_how_they_ended(home, monkeypatch):
     assert "8 planned = 0 delivered + 0 running + 0 queued + 0 review + 8 owed" in done.output
 
 
+def test_many_jobs_are_followed_by_one_question_and_seldom_after_a_while(home, monkeypatch):
+    queue, now, pauses = home.parent / "fake" / "queue", [0.0], []
+
+    def sleep(seconds):
+        pauses.append(seconds)
+        now[0] += seconds
+        if now[0] > 3600:
+            queue.write_text("")
+
+    monkeypatch.setattr(study_jobs.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(study_jobs.time, "sleep", sleep)
+    queue.write_text("101 RUNNING another\n102 PENDING yet another\n")
+    kcourt_study("submit", "mine", "--system", "beverin", "--wait")
+    assert (
+        len(calls(home, "squeue")) == len(pauses) + 3
+    )  # before the first submit, after the last look, for the accounts
+    assert pauses[-100:] == [study_jobs.LOOK_EVERY_S] * 100
+    assert len(pauses) < 150
+
+
 @pytest.mark.parametrize(
     ("listing", "expected"),
     [

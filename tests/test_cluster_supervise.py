@@ -12,12 +12,15 @@ from dataclasses import replace
 import pytest
 from living import ended
 
+from bench import process
 from bench.errors import ExitCode
 from bench.judge.schemas import Health
 from cluster.job.drain import busy, drain
-from cluster.job.inference import EngineHealth, EngineState
-from cluster.job.launchers import Role, Step, log_tail, read_begin, wait
+from cluster.job.inference import Engine, EngineHealth, EngineState
+from cluster.job.inference.watched import Engines
+from cluster.job.launchers import Role, Running, Step, log_tail, read_begin, wait
 from cluster.job.launchers.local import LocalLauncher, free_ports, this_host
+from cluster.job.launchers.slurm import without_record
 from cluster.job.layout import RunLayout
 from cluster.job.progress import ProgressReader, count_grades
 from cluster.job.ranks import RankHealth, RankState, read_health
@@ -277,6 +280,30 @@ def test_a_step_that_is_killed_with_what_records_it_is_lost(tmp_path, steps):
     steps.note_ends()
     (record,) = end_records(RunLayout(tmp_path / "run"))
     assert (record["state"], record["exit_code"]) == ("lost", None)
+
+
+KILLED_BY_SLURM = "slurmstepd-n1: error: StepId=1.3 exceeded memory limit (1211236352 > 1048576000), being killed\n"
+
+
+@pytest.mark.parametrize(
+    ("said", "words", "health"),
+    [
+        pytest.param("", None, EngineState.STARTING, id="nothing"),
+        pytest.param(KILLED_BY_SLURM, "out_of_memory", EngineState.LOST, id="out-of-memory"),
+    ],
+)
+def test_an_end_without_a_record_is_waited_for_unless_the_log_tells_it(tmp_path, said, words, health):
+    engine = Engine(0, "vllm", this_host(), 1, (), "some/model")
+    ended_step = step(tmp_path, "", "inference-0")
+    ended_step.log.write_text(said)
+    child = process.spawn(["true"])
+    child.wait()
+    running = Running(ended_step, child, 3600, without_record)
+    end = running.poll()
+    assert (end and end.words, running.awaits_record) == (words, words is None)
+    engines = Engines([engine], [running])
+    assert [one.state for one in engines.health()] == [health]
+    engines.close()
 
 
 def test_a_step_that_has_begun_and_wrote_no_end_is_lost(tmp_path, steps):

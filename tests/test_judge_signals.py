@@ -32,6 +32,8 @@ SLOW_TO_BUILD = axpy_c(
     "#define D C C C C C C C C\nstatic uint64_t chained(uint64_t x) { D D D return x; }",
 )
 WARNINGS = (signal.SIGUSR1, signal.SIGUSR2)
+# So that what is stopped hears of its end: runners are, while their library is compiled and between calls.
+ENDING = (signal.SIGTERM, signal.SIGCONT)
 
 
 def strike(pids: Iterable[int], number: int) -> None:
@@ -90,12 +92,13 @@ def test_a_grade_in_flight_outlives_the_end_of_its_rank(
         submitting = asking(running, source, answers)
         wait_for_family(running, word)
         everybody = whole_family(running)
-        for number in (*WARNINGS, signal.SIGTERM):
+        for number in (*WARNINGS, *ENDING):
             strike(everybody, number)
         (judge,) = family(running.process.pid, recursive=False)
         (worker,) = family(judge.pid, recursive=False)
         while submitting.is_alive():  # what starts later must not end by it either
-            strike([worker.pid, *(one.pid for one in family(worker.pid))], signal.SIGTERM)
+            for number in ENDING:
+                strike([worker.pid, *(one.pid for one in family(worker.pid))], number)
             submitting.join(0.02)
         assert running.process.wait(PATIENCE_S) == 0
         assert (answers[0].status_code, answers[0].json()["outcome"]) == (200, "solved"), answers[0].text

@@ -163,7 +163,7 @@ def another_program(paths: list[Path]) -> None:
 
 def newer(paths: list[Path]) -> None:
     with sqlite3.connect(paths[1]) as connection:
-        connection.execute("PRAGMA user_version = 2")
+        connection.execute("PRAGMA user_version = 3")
 
 
 def without_meta(paths: list[Path]) -> None:

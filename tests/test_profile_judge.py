@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 from judge_rank import GOOD, SECRET, Rank, rank, wait_for, write_config
+from tool_files import tool_settings
 
-from agent.tools.judge_tools import JudgeTools, ToolSettings
+from agent.tools.judge_tools import JudgeTools
 from agent.tools.offered import Tool
 from agent.tools.profile import profile
 from bench.config import JudgeConfig
@@ -167,26 +168,16 @@ def test_the_client_asks_for_a_profile(closed: Rank) -> None:
 
 
 def test_the_agents_tool_gives_the_report(closed: Rank, tmp_path: Path) -> None:
-    (tmp_path / "tokens").write_text("7")
-    settings = ToolSettings(
-        kernel="axpy",
-        language=Language.C,
-        mode="multi",
-        tools=(Tool.SUBMIT, Tool.PROFILE),
-        folder=tmp_path,
-        evidence=tmp_path,
-        judge_urls=(f"http://127.0.0.1:{closed.port}",),
-        home_rank=0,
-        token=token_for(SECRET, "many.n0.p6.w0"),
-        attempt=1,
-        tokens_file=tmp_path / "tokens",
-    )
+    offered = {"mode": "multi", "tools": (Tool.SUBMIT, Tool.PROFILE)}
+    settings = tool_settings(tmp_path, [f"http://127.0.0.1:{closed.port}"], "many.n0.p6.w0", **offered)
+    source = settings.folder / "axpy.c"
     tools = JudgeTools(settings)
     with contextlib.closing(tools):
-        for source, says in (("// good", "seed "), ("// fake: wrong", "wrong; nothing was profiled\nproperty: build")):
-            (tmp_path / "axpy.c").write_text(source)
-            assert profile(tools, "axpy.c", ProfileTool.PERF).startswith(says)
-        (tmp_path / "axpy.c").write_text("// fake: lacking")
+        source.write_text("// good")
+        assert profile(tools, "axpy.c", ProfileTool.PERF).report.startswith("seed ")
+        source.write_text("// fake: wrong")
+        assert profile(tools, "axpy.c", ProfileTool.PERF).outcome == "wrong"
+        source.write_text("// fake: lacking")
         with pytest.raises(JudgeRefused):
             profile(tools, "axpy.c", ProfileTool.PERF)
     kept = settings.answers_file.read_text().splitlines()

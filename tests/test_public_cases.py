@@ -5,6 +5,7 @@ import re
 import shlex
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,11 +20,9 @@ from slurm_jobs import (
     Nodes,
     acknowledged,
     begins,
-    cancelled,
-    events,
     fast,
-    grades,
     graded_live,
+    grades,
     nap,
     summary,
     write_env,
@@ -32,7 +31,7 @@ from slurm_jobs import (
 
 from bench.errors import ExitCode
 from cluster.job.allocation import Host
-from cluster.job.launchers import Role, Running, Step, read_begin, wait
+from cluster.job.launchers import Role, Step, read_begin, wait
 from cluster.job.launchers.slurm import SlurmLauncher
 from cluster.job.stages import Life
 from cluster.job.step import StepState
@@ -100,8 +99,6 @@ def held(slurm: Slurm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
 
 def until(holds: Callable[[], object], timeout_s: float = 120) -> None:
     """Look until something holds; fails the test after so many seconds."""
-    import time
-
     deadline = time.monotonic() + timeout_s
     while not holds():
         assert time.monotonic() < deadline
@@ -133,13 +130,19 @@ def test_steps_of_all_roles_begin_on_a_node_that_another_step_has(
 # Losses
 
 
+def lose_power(slurm: Slurm, node: str) -> None:
+    """End a node at once: nothing of it can tell anybody that it dies."""
+    slurm.cut(node)
+    slurm.kill(node)
+
+
 @on_slurm
 def test_a_job_does_not_wait_for_an_agent_node_that_is_lost(launch: Launch, slurm: Slurm) -> None:
     quick, endless = KERNELS
     script = {quick: [fast(quick)], endless: [fast(endless, "score"), nap(FOR_EVER_S)]}
     job = launch(script, Nodes(agents=2), AGENTS_PER_NODE=1, AGENT_TIMEOUT_SECONDS=FOR_EVER_S)
     job.until(lambda: graded_live(job.layout, 1) == 2, "both agents have a grade")
-    slurm.cut(begins(job.layout)["agent-1"]["host"])
+    lose_power(slurm, begins(job.layout)["agent-1"]["host"])
 
     assert slurm.wait(job.job_id) == JobEnd("FAILED", ExitCode.DEGRADED, 0), job.said()
     found = summary(job.layout)
@@ -159,9 +162,7 @@ def test_a_job_whose_own_node_is_lost_gives_the_others_back(
     script = {kernel: [fast(kernel, "score"), nap(FOR_EVER_S)] for kernel in KERNELS}
     job = launch(script, Nodes(judges=2))
     job.until(lambda: len(acknowledged(job.layout)) == 2, "both agents have a grade")
-    lost = begins(job.layout)["agent-0"]["host"]
-    slurm.cut(lost)
-    slurm.kill(lost)
+    lose_power(slurm, begins(job.layout)["agent-0"]["host"])
 
     assert slurm.wait(job.job_id).state == "CANCELLED"
     assert not job.layout.summary.exists()

@@ -1,6 +1,7 @@
 """What the databases say: which answer counts, how much there is, and that several are read as one."""
 
 import json
+import os
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -206,6 +207,17 @@ def test_db_merge_check_and_summary(tmp_path: Path, kcourt: Kcourt) -> None:
     assert (row["kernel"], row["outcome"], row["score"], row["interval"]) == ("axpy", "solved", 1.5, [1.4, 1.6])
     shown = kcourt("db", "summary", "results.db")
     assert "1.40..1.60" in shown.out and "demo-gold-c" in shown.out
+
+
+def test_db_merge_says_which_shard_is_damaged_and_makes_nothing(tmp_path: Path, kcourt: Kcourt) -> None:
+    for rank in (0, 1):
+        submitted(tmp_path / f"rank-{rank}.db", [{}])
+    torn = tmp_path / "rank-1.db"
+    os.truncate(torn, torn.stat().st_size // 2)
+    done = kcourt("db", "merge", "results.db", "rank-0.db", "rank-1.db")
+    assert (done.code, done.out) == (75, "")
+    assert "rank-1.db: " in done.err and "rank-0.db" not in done.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["rank-0.db", "rank-1.db"]
 
 
 @pytest.mark.parametrize(

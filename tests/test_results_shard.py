@@ -8,15 +8,18 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from results_rows import LABEL, SETUPS, origin, report
+from sqlalchemy import Engine, event
 
 from bench.errors import ShardError
 from bench.judge.schemas import Kind, Outcome, SetupRecord
 from bench.results.merge import merge
 from bench.results.shard import Shard, read_only
+from cluster.job.progress import count_grades
 
 SAY_AND_WAIT = "print('ready', flush=True); sys.stdin.read()"
 
@@ -120,12 +123,69 @@ def test_readers_see_a_live_shard(shard: Shard, path: Path) -> None:
         assert (reader.identity.job_id, reader.identity.rank) == ("7", 0)
 
 
+def test_a_reader_in_mid_read_delays_a_grade_and_fails_none(shard: Shard, path: Path) -> None:
+    shard.record(origin(), report("g1"))
+    with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as reader:
+        rows = reader.execute("SELECT grade_id FROM grades UNION ALL SELECT sha256 FROM sources")
+        assert rows.fetchone() == ("g1",)
+        recorded = []
+        writer = threading.Thread(target=lambda: recorded.append(shard.record(origin(kind=Kind.SCORE), report("g2"))))
+        writer.start()
+        writer.join(0.3)
+        assert recorded == []
+        rows.close()
+        writer.join(60)
+    assert recorded == [True]
+
+
+def test_no_reader_of_a_live_shard_meets_a_lock(shard: Shard, path: Path, tmp_path: Path) -> None:
+    shard.record(origin(), report("first"))
+    done, seen = threading.Event(), []
+
+    def watch() -> None:
+        while not done.is_set():
+            with read_only(path) as reader:
+                assert reader.answer("first") is not None
+            seen.append(count_grades(path).total())
+
+    def collect() -> None:
+        while not done.is_set():
+            seen.append(merge(tmp_path / "results.db", [path]).grades)
+
+    with ThreadPoolExecutor() as others:
+        running = [others.submit(task) for task in (watch, watch, collect)]
+        try:
+            for number in range(50):
+                assert shard.record(origin(kind=Kind.SCORE), report(f"g{number}"))
+        finally:
+            done.set()
+    for task in running:
+        task.result()
+    assert all(seen) and max(seen) <= 51
+
+
+def test_what_writes_begins_as_a_writer(path: Path) -> None:
+    begun = []
+
+    def note(_: object, __: object, statement: str, *___: object) -> None:
+        if statement.startswith("BEGIN"):
+            begun.append(statement)
+
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        with Shard.open(path, "7", 0, SETUPS, shared=True) as shard:
+            shard.record(origin(), report("g1"))
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
+    assert {*begun} == {"BEGIN IMMEDIATE"}
+
+
 def test_the_file_is_kept_as_network_file_systems_need_it(shard: Shard, path: Path) -> None:
     shard.record(origin(), report("g1"))
     with sqlite3.connect(path) as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
         assert connection.execute("PRAGMA application_id").fetchone() == (0x4B435254,)
-        assert connection.execute("PRAGMA user_version").fetchone() == (1,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (2,)
     assert sorted(entry.name for entry in path.parent.iterdir()) == ["rank-0.db", "rank-0.db.lock"]
 
 

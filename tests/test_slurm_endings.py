@@ -1,66 +1,50 @@
-"""How jobs of a real Slurm end when something or somebody ends them: what is graded is kept, what is not is owed."""
+"""Jobs of a real Slurm that something or somebody ends, and jobs whose caller has an environment of another mind."""
 
-import functools
+import contextlib
 import json
 import os
 import re
 import signal
-from collections.abc import Callable, Iterator, Sequence
+import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 import fake_engine
 import psutil
 import pytest
 from living import family
-from slurm import JobEnd, Slurm
+from slurm import JobEnd
 from slurm_jobs import (
     KERNELS,
+    Launch,
     Nodes,
-    Plan,
     Submitted,
     acknowledged,
     begins,
     cancelled,
-    ends,
     events,
     fast,
-    grades,
     graded_live,
+    grades,
     nap,
-    submitted,
     summary,
-    write_env,
+    write_study,
 )
 
 from bench.errors import ExitCode
-from bench.judge.schemas import Kind, Outcome
+from bench.judge.schemas import Outcome
 from cluster.devcluster_nodes import processes_in
+from cluster.job.layout import RunLayout
 from cluster.study.scripts import ScriptRule
 
 pytestmark = [pytest.mark.slurm, pytest.mark.xdist_group("slurm")]
 
 FOR_EVER_S = 3600
+CANCELLED = "the episode ended by 'cancelled' without a submit"
 BUSY, IDLE = KERNELS[1], KERNELS[0]
 # One agent submits all the time, so that a grade is always in flight; the other has a preview, and does nothing.
 RESTLESS = {BUSY: [fast(BUSY)] * 200, IDLE: [fast(IDLE, "score"), nap(FOR_EVER_S)]}
 MULTI = {"AGENT_SUBMISSION_MODE": "multi"}
-Launch = Callable[..., Submitted]
-
-
-@pytest.fixture
-def launch(slurm: Slurm, tmp_path: Path) -> Iterator[Launch]:
-    """Submits jobs; takes a script, nodes, options of sbatch and KEYs. Jobs that a test leaves behind are ended."""
-    jobs = []
-
-    def start(script: ScriptRule | Plan, nodes: Nodes = Nodes(), *options: str, **settings: object) -> Submitted:
-        env = write_env(tmp_path, nodes, script, RUN_ROOT=tmp_path / "runs", **settings)
-        jobs.append(submitted(slurm, env, nodes, *options))
-        return jobs[-1]
-
-    yield start
-    for job in jobs:
-        slurm.scancel(job.job_id)
-        slurm.wait(job.job_id)
 
 
 def restless(launch: Launch, nodes: Nodes = Nodes(), *options: str, **settings: object) -> Submitted:
@@ -110,7 +94,9 @@ def check_restless(job: Submitted, code: ExitCode, cause: str) -> dict[str, obje
     assert (found["exit_code"], found["cause"]) == (code, cause), found["reason"]
     items = {item["kernel"]: (item["standing"], item["owed"]) for item in found["items"]}
     assert items == {BUSY: ("delivered", None), IDLE: ("owed", "infra")}
-    assert [item["why"] for item in found["items"] if item["owed"]] == ["the episode ended by 'cancelled' without a submit"]
+    assert [item["why"] for item in found["items"] if item["owed"]] == [
+        "the episode ended by 'cancelled' without a submit"
+    ]
     assert len(cancelled(job.layout)) == 2
     return found
 
@@ -128,7 +114,9 @@ def test_an_engine_that_dies_takes_the_job_down_in_order(launch, tmp_path, monke
 
     assert ended(job) == JobEnd("FAILED", ExitCode.SERVICE_LOST, 0)
     found = check_restless(job, ExitCode.SERVICE_LOST, "service_lost")
-    assert "no engine serves the model any more (replica 0: its step has ended: failed (exit code 3))" in found["reason"]
+    assert (
+        "no engine serves the model any more (replica 0: its step has ended: failed (exit code 3))" in found["reason"]
+    )
     assert states(found) == {"inference-0": "failed", "judge-0": "stopped", "agent-0": "stopped"}
 
 
@@ -141,7 +129,7 @@ def test_agents_that_do_nothing_are_a_stall(launch):
     found = summary(job.layout)
     assert (found["exit_code"], found["cause"]) == (ExitCode.STALLED, "stalled")
     assert re.fullmatch(r"no episode or grade event for \d+ s", found["reason"])
-    assert {item["why"] for item in found["items"]} == {"the episode ended by 'cancelled' without a submit"}
+    assert {item["why"] for item in found["items"]} == {CANCELLED}
     assert (found["owed"], len(cancelled(job.layout))) == (2, 2)
 
 
@@ -237,3 +225,94 @@ def test_a_merge_that_fails_is_repaired_from_the_shards(launch, kcourt):
     found = summary(job.layout)
     assert (found["exit_code"], found["delivered"], found["unmerged"]) == (ExitCode.OK, 2, 0)
     assert {row.rank for row in grades(job.layout)} == {0, 1}
+
+
+@pytest.fixture
+def submit(slurm, tmp_path, repository, request):
+    """Submits a study of one setup as its operator would, with further variables; its job."""
+
+    def run(variables: Mapping[str, str] | None = None) -> Submitted:
+        experiments, scratch = tmp_path / "experiments", tmp_path / "not" / "there"
+        study = write_study(experiments, Nodes(), (ScriptRule.GOLD,), RUN_ROOT=tmp_path / "runs")
+        environ = os.environ | slurm.env | {"KCOURT_EXPERIMENTS_DIR": str(experiments), "KCOURT_SCRATCH": str(scratch)}
+        argv = [repository / "cluster" / "submit.sh", study, "--submit", "--json"]
+        done = subprocess.run(argv, env=environ | dict(variables or {}), stdin=subprocess.DEVNULL, capture_output=True)
+        assert done.returncode == 0, done.stderr.decode()
+        [found] = json.loads(done.stdout)["jobs"]
+        request.addfinalizer(lambda: slurm.wait(found["job"]))
+        request.addfinalizer(lambda: slurm.scancel(found["job"]))
+        layout = RunLayout(tmp_path / "runs" / found["job"])
+        return Submitted(slurm, found["job"], layout, scratch / "logs" / f"services-{found['job']}.out")
+
+    return run
+
+
+@pytest.mark.slow
+def test_slurms_output_lies_in_a_folder_that_was_not_there(submit, slurm):
+    job = submit()
+    job.until(lambda: "starting 1 judges" in job.said(), "the job has told of its start")
+    slurm.scancel("--batch", "--signal=TERM", job.job_id)
+    assert ended(job) == JobEnd("FAILED", ExitCode.CANCELLED, 0)
+    assert f"run directory: {job.layout.root}" in job.said()
+
+
+def poison(folder: Path) -> dict[str, str]:
+    """Variables that would change a job, every one of them."""
+    package = folder / "poison" / "bench"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("raise SystemExit('a package of the caller')")
+    return {
+        "SLURM_JOB_ID": "777",
+        "SLURM_NTASKS": "77",
+        "SLURM_NODELIST": "poison7",
+        "SLURM_GPUS_PER_NODE": "77",
+        "SBATCH_EXCLUSIVE": "user",
+        "SBATCH_EXPORT": "NONE",
+        "PYTHONPATH": str(package.parent),
+        "PYTHONHOME": "/poison/python",
+        "LD_PRELOAD": "/poison/preload.so",
+        "OMP_NUM_THREADS": "77",
+        "CC": "/poison/cc",
+        "ROCR_VISIBLE_DEVICES": "77",
+        "SOMEBODYS_API_KEY": "poison-key",
+    }
+
+
+def variables_of(job: Submitted) -> set[tuple[str, str]]:
+    """What the processes of judge and driver have in their environments."""
+    found: set[tuple[str, str]] = set()
+    for step in ("judge-0", "agent-0"):
+        first = psutil.Process(begins(job.layout)[step]["pid"])
+        for process in (first, *family(first.pid)):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                found.update(process.environ().items())
+    return found
+
+
+def check_untouched(job: Submitted, poisoned: Mapping[str, str]) -> None:
+    """The job runs as ever, and nothing of its caller's is in its processes or its files."""
+    job.until(lambda: events(job.layout, "attempt_started"), "an agent has started")
+    found = variables_of(job)
+    assert ("KCOURT_SYSTEM", job.slurm.cluster.name) in found
+    assert not found & set(poisoned.items())
+    assert not [pair for pair in found if "poison" in pair[1]]
+
+    assert ended(job) == JobEnd("COMPLETED", 0, 0), job.said()
+    check_kept(job)
+    assert (summary(job.layout)["exit_code"], summary(job.layout)["delivered"]) == (ExitCode.OK, len(KERNELS))
+    files = [path for path in job.layout.root.rglob("*") if path.is_file()]
+    assert not [path for path in files if b"poison" in path.read_bytes()]
+
+
+@pytest.mark.slow
+def test_what_the_caller_has_set_does_not_reach_a_job_of_a_study(submit, tmp_path):
+    poisoned = poison(tmp_path)
+    check_untouched(submit(poisoned), poisoned)
+
+
+@pytest.mark.slow
+def test_what_the_caller_has_set_does_not_reach_the_steps_of_a_job_by_hand(launch, tmp_path, monkeypatch):
+    poisoned = poison(tmp_path)
+    for name, value in poisoned.items():
+        monkeypatch.setenv(name, value)
+    check_untouched(launch(ScriptRule.GOLD), poisoned)

@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
+from agent.budget import BudgetMode
 from agent.endpoint import Endpoint
 from agent.tools.offered import Tool
 from agent.usage import NOTHING, Usage
 from bench.errors import ConfigError
-from bench.judge.schemas import End, Language
+from bench.judge.schemas import End, Language, SetupRecord
 
 GROUP = "kernelcourt.harnesses"
 WireFormat = Literal["messages", "chat", "responses", "none"]
@@ -42,10 +43,16 @@ class Launch:
 
 @dataclass(frozen=True)
 class Command:
-    """An argv and what it needs in the environment beyond the driver's allow-list."""
+    """An argv and what it needs in the environment beyond the driver's allow-list.
+
+    The client reads `stdin`, a file, to its end; without one its input is closed. A sealed client sees of itself the
+    program `argv[0]`, with its package and what runs it; `needs` are further files and folders to show it, read-only.
+    """
 
     argv: tuple[str, ...]
     env: dict[str, str] = field(default_factory=dict)
+    needs: tuple[Path, ...] = ()
+    stdin: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -53,7 +60,8 @@ class Event:
     """What one line of a client's stream says; most lines say nothing.
 
     `tools` are the tools announced at the start, `usage` what was used since the last event, `end` how the
-    client's own structured result says that it ended, `session` what a later attempt could resume.
+    client's own structured result says that it ended, `session` what a later attempt could resume. A `partial` line
+    is a piece of a later one, and the log does without it.
     """
 
     tools: frozenset[str] | None = None
@@ -61,23 +69,29 @@ class Event:
     model: str | None = None
     end: End | None = None
     session: str | None = None
+    partial: bool = False
 
 
 class Harness(Protocol):
     """One program that drives a model. It is made with the setup's options (names to texts).
 
-    `announces` is the name by which the client's first event lists one of our tools.
+    `announces` is the name by which the client's first event lists one of our tools, `log_name` the file of an
+    attempt's evidence that keeps the client's stream.
     """
 
     name: str
     version: str
+    log_name: str
     wire_format: WireFormat
     resumes: bool
 
     def announces(self, tool: Tool) -> str: ...
 
+    def check(self, setup: SetupRecord) -> None:
+        """Raises ConfigError when the client cannot work as the setup says, its effort or its temperature."""
+
     def command(self, launch: Launch) -> Command:
-        """How to start the client for one attempt."""
+        """How to start the client for one attempt; its stream is read next."""
 
     def read(self, line: bytes) -> Event:
         """The meaning of one line of the client's output; never raises, whatever the line holds."""
@@ -89,6 +103,26 @@ def load_harness(name: str, options: Mapping[str, str]) -> Harness:
     Raises:
         ConfigError: no such harness, or it refuses the options.
     """
+    made: Harness = _installed(name)(options)
+    return made
+
+
+def check_budget_mode(name: str, resumes: bool, mode: BudgetMode) -> None:
+    """Raises ConfigError for a budget of time and a harness whose sessions cannot go on."""
+    if mode is BudgetMode.TIME and not resumes:
+        raise ConfigError(
+            f"AGENT_BUDGET_MODE=time resumes a session that ends early, and harness {name} cannot; "
+            "choose a harness that does, or AGENT_BUDGET_MODE=iterations"
+        )
+
+
+def can_resume(name: str) -> bool:
+    """Whether sessions of the installed harness of that name can go on; raises ConfigError when there is none."""
+    return bool(_installed(name).resumes)
+
+
+def _installed(name: str) -> Any:
+    """The class of a harness."""
     # Dear to import, and a client that plays a plan needs no registry.
     from importlib.metadata import entry_points
 
@@ -96,5 +130,4 @@ def load_harness(name: str, options: Mapping[str, str]) -> Harness:
     if name not in known:
         installed = ", ".join(sorted(known)) or "none"
         raise ConfigError(f"unknown harness '{name}'; installed ones: {installed}")
-    made: Harness = known[name].load()(options)
-    return made
+    return known[name].load()

@@ -12,7 +12,7 @@ from agent.harnesses import Command, Event, Launch, WireFormat
 from agent.tools.offered import Tool
 from agent.usage import Usage
 from bench.errors import ConfigError
-from bench.judge.schemas import Closed, End
+from bench.judge.schemas import Closed, End, SetupRecord
 from bench.wording import first_fault
 
 
@@ -61,7 +61,7 @@ def read_plan(path: Path) -> dict[str, tuple[CallStep | ExitStep | SleepStep, ..
 class Scripted:
     """Option `plan`: the path of the plan file."""
 
-    name = "scripted"
+    name, log_name = "scripted", "scripted.log"
     wire_format: WireFormat = "none"
     resumes = False
 
@@ -73,15 +73,19 @@ class Scripted:
 
         self.version = version("kernelcourt")
         self._plan = Path(options["plan"]).resolve()
-        read_plan(self._plan)
+        self._steps = read_plan(self._plan)
 
     def announces(self, tool: Tool) -> str:
         return tool.value
 
+    def check(self, setup: SetupRecord) -> None:
+        """A plan is played whatever the setup says of a model."""
+
     def command(self, launch: Launch) -> Command:
         # -P: the agent's folder, where it starts, must not shadow a module.
         player = (sys.executable, "-P", "-m", "agent.harnesses.scripted_player")
-        return Command((*player, str(self._plan), str(launch.tools_file)))
+        files = {step.file for step in self._steps.get(launch.kernel, ()) if isinstance(step, CallStep)}
+        return Command((*player, str(self._plan), str(launch.tools_file)), needs=(self._plan, *sorted(files)))
 
     def read(self, line: bytes) -> Event:
         try:

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from agent.harnesses.scripted import CallStep, ExitStep, SleepStep, read_plan
-from agent.tools.judge_tools import JudgeTools, ToolSettings
+from agent.tools.judge_tools import JudgeTools
 from agent.tools.score import score
+from agent.tools.settings import ToolSettings
 from agent.tools.submit import submit
 from bench.errors import KernelcourtError
 from bench.judge.client import JudgeRefused

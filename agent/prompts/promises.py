@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from agent.budget import Budget
+from agent.budget import Budget, BudgetMode
 from agent.tools.offered import Tool
 from bench.judge.schemas import SubmissionMode
 
@@ -21,6 +21,17 @@ _TOKENS = re.compile(r"\b(?P<number>\d[\d,_]*)\s+tokens?\b", re.IGNORECASE)
 _LIMIT = re.compile(r"\b(?:you have|budget|limit|within|at most|up to|left)\b[^.\n]*$", re.IGNORECASE)
 _ENDLESS = re.compile(
     r"\b(?:unlimited|no\s+(?:time\s+|token\s+)?limits?|as\s+long\s+as\s+you\s+(?:like|want|need))\b", re.I
+)
+# A number of versions is asked for; "8 versions of gcc" and "100 iterations of the loop" are not.
+_VERSIONS = re.compile(
+    r"\b(?:write|make|try|produce|hand\s+in)\s+(?:(?:at least|at most|up to|about)\s+)?"
+    r"(?P<number>\d+)\s+(?:\w+\s+)?versions?\b(?!\s+of\b)"
+    r"|\byou have\s+(?P<rounds>\d+)\s+iterations?\b",
+    re.IGNORECASE,
+)
+_RESUMED = re.compile(
+    r"\b(?:asked|told)\s+to\s+go\s+on\b|\b(?:your|the)\s+session\s+(?:is|will\s+be|goes)\s+(?:resumed|on)\b",
+    re.IGNORECASE,
 )
 _BUILD = re.compile(r"^ {4}(?P<command>(?:gcc|g\+\+|gfortran|clang\S*|hipcc|nvcc|none:)\s.*)$", re.MULTILINE)
 _FLAG = re.compile(r"(?<![\w-])-(?:O\w+|std=[\w+]+|m[a-z][\w.=+-]+|f[a-z][\w=-]+|l[a-z]\w*|D[A-Z]\w*)")
@@ -49,7 +60,8 @@ class Promise:
 
 def promises(text: str, enforced: Enforced) -> list[Promise]:
     """Every promise in a text, each held against what is enforced."""
-    return [*_tools(text, enforced), *_resubmission(text, enforced), *_budget(text, enforced), *_build(text, enforced)]
+    kinds = (_tools, _resubmission, _budget, _versions, _resumption, _build)
+    return [promise for kind in kinds for promise in kind(text, enforced)]
 
 
 @functools.lru_cache(maxsize=4096)  # hundreds of setups share most texts
@@ -76,6 +88,16 @@ def promised_seconds(text: str) -> set[float]:
 def promised_tokens(text: str) -> set[float]:
     """Token caps that a text gives."""
     return {_number(match) for match in _limits(_TOKENS, text)}
+
+
+def promised_versions(text: str) -> set[int]:
+    """How many versions a text asks for."""
+    return {_asked(match) for match in _VERSIONS.finditer(text)}
+
+
+def promises_to_go_on(text: str) -> bool:
+    """Whether a text says that a session which ends early is resumed."""
+    return _RESUMED.search(text) is not None
 
 
 def promised_builds(text: str) -> set[str]:
@@ -108,6 +130,23 @@ def _budget(text: str, enforced: Enforced) -> Iterator[Promise]:
     for match in _limits(_TOKENS, text):
         yield Promise(match[0], match.start(), "" if _number(match) == enforced.budget.max_tokens else limits)
     yield from (Promise(match[0], match.start(), limits) for match in _ENDLESS.finditer(text))
+
+
+def _versions(text: str, enforced: Enforced) -> Iterator[Promise]:
+    asked = enforced.budget.versions
+    why = f"mode {enforced.budget.mode} asks for {asked} versions" if asked else "no number of versions is set"
+    for match in _VERSIONS.finditer(text):
+        yield Promise(match[0], match.start(), "" if _asked(match) == asked else why)
+
+
+def _resumption(text: str, enforced: Enforced) -> Iterator[Promise]:
+    mode = enforced.budget.mode
+    why = "" if mode is BudgetMode.TIME else f"in budget mode {mode} a session that ends is not resumed"
+    yield from (Promise(match[0], match.start(), why) for match in _RESUMED.finditer(text))
+
+
+def _asked(match: re.Match[str]) -> int:
+    return int(match["number"] or match["rounds"])
 
 
 def _build(text: str, enforced: Enforced) -> Iterator[Promise]:

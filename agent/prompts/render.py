@@ -11,12 +11,13 @@ from typing import Any
 
 from jinja2 import Environment, StrictUndefined, Template, TemplateError, TemplateSyntaxError
 
-from agent.budget import Budget
+from agent.budget import Budget, BudgetMode
 from agent.prompts.given import FILES, SKILL_PAGE, SKILLS, Brief
 from bench.judge.schemas import SubmissionMode
 
 # The shipped sections, in the order of a prompt; those that a treatment adds follow in its own order.
 SECTIONS = ("role", "task", "build", "tools", "budget", "submission", "hints", "skills", "files")
+_SECTION = re.compile(r"^\{# section (\S+) #\}\n", re.MULTILINE)
 _BLANK_LINES = re.compile(r"\n{3,}")
 
 
@@ -50,6 +51,8 @@ class Facts:
             "tools": [tool.value for tool in self.brief.tools],
             "seconds": int(self.budget.timeout_s),
             "tokens": self.budget.max_tokens,
+            "versions": self.budget.versions,
+            "resumed": self.budget.mode is BudgetMode.TIME,
             "hints": [hint.strip() for hint in self.brief.hints],
             "skills": skills,
             "files": [self.given / FILES / name for name in self.brief.files],
@@ -72,8 +75,23 @@ def shipped_sections() -> Mapping[str, str]:
 
 
 def template_of(sections: Mapping[str, str]) -> str:
-    """The template of a whole prompt."""
-    return "\n".join(sections.values())
+    """The template of a whole prompt, in which a comment heads each section."""
+    return "\n".join(f"{{# section {name} #}}\n{text}" for name, text in sections.items())
+
+
+def sections_of(template: str) -> dict[str, str]:
+    """The sections that `template_of` put together, by name."""
+    _, *parts = _SECTION.split(template)
+    return dict(zip(parts[::2], parts[1::2], strict=True))
+
+
+def go_on(remaining_s: float, mode: SubmissionMode) -> str:
+    """What an agent is told whose session is resumed."""
+    if mode is SubmissionMode.MULTI:
+        how = "Submit again what is better than your last submission: that one counts."
+    else:
+        how = "Hand in the fastest version that is right before they are over."
+    return f"You have {int(remaining_s)} seconds left. Go on and make the kernel faster still. {how}\n"
 
 
 def render(template: str, facts: Facts) -> str:

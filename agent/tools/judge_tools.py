@@ -1,69 +1,26 @@
 """Wires the judge's tools: attaches rank, token, language, attempt and tokens, never a model's choice."""
 
+import contextlib
+import fcntl
 import json
 import uuid
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
-
-from pydantic import ValidationError
 
 from agent.answers import SOURCE_CAP_BYTES, Call, Pending, Refusal, read_calls, read_pending
 from agent.journal import append_json, utc_now, write_private
 from agent.judges import Judges, Route
-from agent.tools.offered import Tool
-from bench.errors import ConfigError, UsageError
+from agent.tools.settings import ToolSettings
+from bench.errors import UsageError
 from bench.judge.client import ATTEMPTS, Envelope, JudgeRefused
 from bench.judge.schemas import (
     Answer,
-    Closed,
     GradeRequest,
-    Language,
     Outcome,
     ProfileAnswer,
     ProfileRequest,
     ProfileTool,
-    SubmissionMode,
 )
-from bench.wording import first_fault
-
-
-class ToolSettings(Closed):
-    """`tools.json` of one attempt: everything that a tool needs and a model must not choose."""
-
-    kernel: str
-    language: Language
-    mode: SubmissionMode
-    tools: tuple[Tool, ...]
-    folder: Path
-    evidence: Path
-    judge_urls: tuple[str, ...]
-    home_rank: int
-    failover: bool = True
-    token: str | None = None
-    attempt: int
-    tokens_file: Path
-
-    @property
-    def answers_file(self) -> Path:
-        return self.evidence / "answers.jsonl"
-
-    @property
-    def pending_file(self) -> Path:
-        return self.evidence / "pending.json"
-
-    def scored_source(self, grade_id: str) -> Path:
-        """Copy of a source that a preview found correct: what a promotion sends."""
-        return self.evidence / "scored" / f"{grade_id}{self.language.suffix}"
-
-    @classmethod
-    def read(cls, path: Path) -> "ToolSettings":
-        """Raises ConfigError naming the file and its first fault."""
-        try:
-            return cls.model_validate_json(path.read_bytes())
-        except OSError as error:
-            raise ConfigError(f"{path}: no settings of tools there ({error.strerror})") from error
-        except ValidationError as error:
-            raise ConfigError(f"{path}: no settings of tools there: {first_fault(error, cls.model_fields)}") from error
 
 
 class JudgeTools:
@@ -85,9 +42,11 @@ class JudgeTools:
         """
         request = GradeRequest(**self._submission(source_file, workspace_bytes))
         pending = Pending(key=uuid.uuid4().hex, tokens=self._tokens(), request=request)
-        if route == "submit":
+        if route != "submit":
+            return self._send(route, pending)
+        with self._alone():
             write_private(self.settings.pending_file, pending.model_dump_json(exclude_none=True))
-        return self._send(route, pending)
+            return self._send(route, pending)
 
     def profile(self, source_file: str, tool: ProfileTool, workspace_bytes: int = 0) -> ProfileAnswer:
         """Have a file of the folder profiled; it counts as nothing. Raises what `ask` raises."""
@@ -110,6 +69,13 @@ class JudgeTools:
     def close(self) -> None:
         self._judges.close()
 
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """One submit of the attempt at a time, whichever process or thread asks: there is one record of the last."""
+        with self.settings.pending_file.with_suffix(".lock").open("ab") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
     def _send(self, route: Route, pending: Pending) -> Answer:
         call = Call(at=utc_now(), route=route, key=pending.key, tokens=pending.tokens)
         envelope = Envelope(key=pending.key, attempt=self.settings.attempt, tokens=pending.tokens)
@@ -120,7 +86,6 @@ class JudgeTools:
             raise
         if route == "score" and answer.outcome is Outcome.SOLVED:
             kept = self.settings.scored_source(answer.grade_id)
-            kept.parent.mkdir(exist_ok=True)
             kept.write_text(pending.request.source or "", encoding="utf-8", newline="")
         self._keep(call, answer=answer)
         return answer
@@ -145,9 +110,9 @@ class JudgeTools:
     def _read(self, source_file: str) -> str:
         folder = self.settings.folder.resolve()
         path = (folder / source_file).resolve()
-        expected = f"{self.settings.kernel}{self.settings.language.suffix}"
         if not path.is_relative_to(folder):
-            raise UsageError(f"{source_file}: outside your folder; write {folder / expected} and name that")
+            expected = folder / self.settings.source_name
+            raise UsageError(f"{source_file}: outside your folder; write {expected} and name that")
         try:
             if path.stat().st_size > SOURCE_CAP_BYTES:
                 raise UsageError(f"{source_file}: a source has at most {SOURCE_CAP_BYTES} bytes")

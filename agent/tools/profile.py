@@ -1,13 +1,30 @@
-"""Tool `profile`: where a file in the folder spends its time, as text."""
+"""Tool `profile`: where a file in the folder spends its time."""
 
-from agent.tools.judge_tools import JudgeTools
-from bench.judge.schemas import Outcome, ProfileTool
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field, WithJsonSchema
+
+from agent.tools.shown import profiled
+from agent.tools.spec import FileInput, Spec
+from bench.judge.schemas import ProfileAnswer, ProfileTool
+
+if TYPE_CHECKING:
+    from agent.tools.judge_tools import JudgeTools
+
+_TOOLS = WithJsonSchema({"type": "string", "enum": [tool.value for tool in ProfileTool]})
 
 
-def profile(tools: JudgeTools, source_file: str, tool: ProfileTool, workspace_bytes: int = 0) -> str:
-    """The profiler's report, or what kept the submission from being profiled. Raises what `JudgeTools.ask` raises."""
-    answer = tools.profile(source_file, tool, workspace_bytes)
-    if answer.outcome is Outcome.SOLVED:
-        return answer.report
-    facts = [f"{name}: {value}" for name, value in answer.detail.items() if value not in (None, "")]
-    return "\n".join([f"{answer.outcome}; nothing was profiled", *facts])
+class ProfileInput(FileInput):
+    tool: Annotated[ProfileTool, _TOOLS, Field(description="callgrind counts instructions, perf samples time.")]
+
+
+def profile(tools: "JudgeTools", source_file: str, tool: ProfileTool, workspace_bytes: int = 0) -> ProfileAnswer:
+    """Have a file profiled; it counts as nothing. Raises what `JudgeTools.ask` raises."""
+    return tools.profile(source_file, tool, workspace_bytes)
+
+
+SPEC = Spec(
+    "Say which functions and lines of a file cost most. It counts as nothing.",
+    ProfileInput,
+    lambda box, given: profiled(profile(box.judge, box.file_of(given), given.tool)),
+)

@@ -1,8 +1,11 @@
-"""Merge, check and summarise results databases.
+"""Merge, check and read results databases.
 
 Example: kcourt db summary results.db
 """
 
+import csv
+import dataclasses
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,12 +17,15 @@ from bench.judge.schemas import read_secret
 from bench.results import queries
 from bench.results.checks import Checked, Expectation, check_all
 from bench.results.merge import merge
+from bench.results.queries import Assignment
+from bench.results.trajectories import Point, trajectories
 
 app = typer.Typer(help=__doc__, no_args_is_help=True)
 
 Databases = Annotated[list[Path], typer.Argument(help="Shards or merged databases.")]
 Job = Annotated[str | None, typer.Option(help="Job id that the shards must have; with --ranks.")]
 Ranks = Annotated[int | None, typer.Option(min=1, help="How many ranks the job had: ranks 0 to N-1 must be there.")]
+REQUEST_COLUMNS = (*Assignment._fields, "job_id", "label", *(field.name for field in dataclasses.fields(Point)))
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
@@ -83,6 +89,34 @@ def summary(databases: Databases, as_json: Json = False) -> None:
     columns = ("setup", "episodes", "grades", "answers", "solved", "faster", "suspect", "judge faults")
     console_for().print(plain_table(columns, [tuple(vars(line).values()) for line in setups]))
     console_for().print(results_table(rows))
+
+
+@app.command("trajectories")
+def show_trajectories(
+    databases: Databases,
+    as_json: Json = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print comma-separated values, one line a request.")] = False,
+) -> None:
+    """Show how episodes came to their answers: each request with the tokens spent until then, and the best so far.
+
+    `best` is the best score of the episode so far; a grade that is flagged `suspect` does not count for it.
+
+    Example: kcourt db trajectories results.db --csv
+    """
+    from bench.reports.terminal import console_for, plain_table
+
+    if as_json and as_csv:
+        raise UsageError("--json and --csv: choose one")
+    with queries.opened(databases) as db:
+        found = trajectories(db)
+    if as_json:
+        _print_json({"trajectories": [{**vars(one), "assignment": one.assignment._asdict()} for one in found]})
+        return
+    rows = [(*one.assignment, one.job_id, one.label, *vars(point).values()) for one in found for point in one.points]
+    if as_csv:
+        csv.writer(sys.stdout, lineterminator="\n").writerows([REQUEST_COLUMNS, *rows])
+    else:
+        console_for().print(plain_table(REQUEST_COLUMNS, rows))
 
 
 def _root(path: Path) -> bytes:

@@ -28,13 +28,17 @@ from bench.judge.schemas import (
     Language,
     ProfileAnswer,
     ProfileRequest,
+    Queued,
 )
 
-A = TypeVar("A", Answer, ProfileAnswer)
+A = TypeVar("A", Answer, ProfileAnswer, Queued)
 # A judge that restarts grades itself before it answers again; these waits add up to about two minutes.
 ATTEMPTS = 28
 WAIT_FIRST_S, WAIT_MAX_S = 0.2, 5.0
 CONNECT_S = 10.0
+# No request for a grade stays open longer than most proxies let one; the answer to a long grade is asked for again.
+WAIT_S = 30
+POLL_FIRST_S, POLL_MAX_S = 0.2, 2.0
 # A grade may take an hour, and a node that is gone closes no connection: the kernel asks it whether it is there.
 _NOTICE_S, _PROBE_EVERY_S, _PROBES = 14, 3, 3
 _SOCKET_OPTIONS = (
@@ -113,7 +117,7 @@ class JudgeClient:
         unreachable_s: float = math.inf,
     ) -> None:
         self.url = url.rstrip("/")
-        self._attempts, self._unreachable_s = attempts, unreachable_s
+        self._timeout_s, self._attempts, self._unreachable_s = timeout_s, attempts, unreachable_s
         self._http = httpx.Client(
             base_url=self.url,
             headers={"Authorization": f"Bearer {token}"} if token else {},
@@ -137,7 +141,8 @@ class JudgeClient:
 
     def profile(self, request: ProfileRequest | Mapping[str, Any]) -> ProfileAnswer:
         """One profiler run; not recorded, so that a retry is a new one."""
-        return _answer(self._post("/profile", request, Envelope()), ProfileAnswer)
+        body, headers = _letter(request, Envelope())
+        return _answer(self._send("POST", "/profile", body, headers), ProfileAnswer)
 
     def grade(self, grade_id: str) -> Answer | None:
         """The answer to an earlier request, or None while it is being graded."""
@@ -173,14 +178,24 @@ class JudgeClient:
         return found
 
     def _grade(self, route: str, request: GradeRequest | Mapping[str, Any], envelope: Envelope) -> Answer:
-        return _answer(self._post(route, request, envelope), Answer)
-
-    def _post(self, route: str, request: GradeRequest | Mapping[str, Any], envelope: Envelope) -> httpx.Response:
-        # Serialised once: a retry must carry the same bytes, the judge compares them under the key.
-        fields = request.model_dump(mode="json", exclude_none=True) if isinstance(request, GradeRequest) else request
-        body = json.dumps(fields).encode()
-        headers = {"Content-Type": "application/json", **envelope.headers()}
-        return self._send("POST", route, body, headers)
+        body, headers = _letter(request, envelope)
+        headers |= {"Prefer": f"respond-async, wait={WAIT_S}"}
+        deadline, pause_s = time.monotonic() + self._timeout_s, POLL_FIRST_S
+        response = self._send("POST", route, body, headers)
+        while response.status_code == HTTPStatus.ACCEPTED:
+            if time.monotonic() >= deadline:
+                raise _no_answer_yet(f"{self.url}{route}")
+            time.sleep(pause_s)
+            pause_s = min(2 * pause_s, POLL_MAX_S)
+            try:
+                path = f"/grades/{_answer(response, Queued).grade_id}"
+                response = self._send("GET", path, headers={"Prefer": f"wait={WAIT_S}"}, attempts=1)
+            except JudgeRefused as error:
+                # A judge that restarted knows no more of what it was grading; under its key it is graded again.
+                if not (error.passing or error.code == "unknown_grade"):
+                    raise
+                response = self._send("POST", route, body, headers)
+        return _answer(response, Answer)
 
     def _send(
         self,
@@ -208,8 +223,7 @@ class JudgeClient:
         try:
             response = self._http.request(method, path, content=body, headers=headers)
         except httpx.ReadTimeout as error:
-            message = f"{self.url}{path}: no answer in time; the grade goes on: ask again with the same key"
-            raise JudgeRefused("no_answer_yet", None, message) from error
+            raise _no_answer_yet(f"{self.url}{path}") from error
         except (httpx.TransportError, httpx.InvalidURL) as error:
             message = f"{self.url}{path}: {error or type(error).__name__}; is the judge running there?"
             raise JudgeRefused("unreachable", None, message) from error
@@ -233,6 +247,17 @@ class _Patience:
         if self._unreachable_since is None:
             self._unreachable_since = now
         return now - self._unreachable_since < self._limit_s
+
+
+def _letter(request: GradeRequest | Mapping[str, Any], envelope: Envelope) -> tuple[bytes, dict[str, str]]:
+    """Body and headers, made once: a retry must carry the same bytes, the judge compares them under the key."""
+    fields = request.model_dump(mode="json", exclude_none=True) if isinstance(request, GradeRequest) else request
+    return json.dumps(fields).encode(), {"Content-Type": "application/json", **envelope.headers()}
+
+
+def _no_answer_yet(where: str) -> JudgeRefused:
+    message = f"{where}: no answer in time; the grade goes on: ask again with the same key"
+    return JudgeRefused("no_answer_yet", None, message)
 
 
 def _answer(response: httpx.Response, model: type[A]) -> A:

@@ -18,7 +18,16 @@ from bench.judge.metrics import CONTENT_TYPE, Metrics
 from bench.judge.prefer import preference
 from bench.judge.profiling import Profiles
 from bench.judge.refusal import Refused, error_body, too_large
-from bench.judge.schemas import Answer, ErrorBody, GradeRequest, Health, Language, ProfileAnswer, ProfileRequest
+from bench.judge.schemas import (
+    Answer,
+    ErrorBody,
+    GradeRequest,
+    Health,
+    Language,
+    ProfileAnswer,
+    ProfileRequest,
+    Queued,
+)
 from bench.judge.service import ROUTES, GradeService, Pending
 from bench.results.shard import StoredAnswer
 from bench.version import package_version
@@ -88,8 +97,8 @@ class Endpoints:
         self._service.check_fit()
         answering = asyncio.ensure_future(self._profiles.answer(order))
         try:
-            await _until_done(answering, request, kernel=order.kernel, tool=order.tool)
-            return Response(answering.result(), media_type=JSON) if answering.done() else _gone()
+            left = await _leaves(request, answering, kernel=order.kernel, tool=order.tool)
+            return Response(status_code=CLIENT_GONE) if left else Response(answering.result(), media_type=JSON)
         finally:
             answering.cancel()  # nobody waits for it, and it would not be stored
 
@@ -130,6 +139,24 @@ async def _body(request: Request, limit_bytes: int) -> bytes:
     return bytes(body)
 
 
+async def _within(found: Pending | StoredAnswer, request: Request, wait_s: int | None) -> Response:
+    """The answer, or 202 when it is not there after `wait_s` seconds (None: however long it takes)."""
+    if isinstance(found, StoredAnswer):
+        return Response(found.answer, media_type=JSON)
+    if await _leaves(request, found.done, wait_s, grade_id=found.grade_id):
+        return Response(status_code=CLIENT_GONE)
+    return Response(found.done.result(), media_type=JSON) if found.done.done() else _queued(found)
+
+
+async def _leaves(request: Request, done: "asyncio.Future[str]", wait_s: int | None = None, **about: str) -> bool:
+    """Wait for an answer; whether the client left before it. That does not end a grade: it is recorded."""
+    gone = asyncio.ensure_future(_client_gone(request))
+    await asyncio.wait({done, gone}, timeout=wait_s, return_when=asyncio.FIRST_COMPLETED)
+    left = gone.done() and not done.done()
+    gone.cancel()
+    if left:
+        log.info("client_gone", status=CLIENT_GONE, **about)
+    return left
 
 
 async def _client_gone(request: Request) -> str:
@@ -139,7 +166,7 @@ async def _client_gone(request: Request) -> str:
 
 
 def _queued(pending: Pending) -> Response:
-    body = f'{{"grade_id":"{pending.grade_id}","status":"queued"}}'
+    body = Queued(grade_id=pending.grade_id).model_dump_json()
     headers = {"Location": f"/grades/{pending.grade_id}"}
     return Response(body, status_code=202, headers=headers, media_type=JSON)
 
@@ -185,9 +212,11 @@ def create_app(service: GradeService, metrics: Metrics, secret: bytes | None) ->
 
 def _add_routes(app: FastAPI, endpoints: Endpoints) -> None:
     errors: dict[int | str, dict[str, Any]] = {"4XX": {"model": ErrorBody}, "5XX": {"model": ErrorBody}}
+    later: dict[int | str, dict[str, Any]] = {202: {"model": Queued, "description": "It is being graded."}}
 
     def add(method: str, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
-        app.add_api_route(path, endpoint, methods=[method], responses=errors, **options)
+        responses = errors | (later if options.get("response_model") is Answer else {})
+        app.add_api_route(path, endpoint, methods=[method], responses=responses, **options)
 
     add("GET", "/health", endpoints.health)
     add("GET", "/task/{kernel}", endpoints.task)

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path, PurePath
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -193,6 +193,13 @@ class Answer(Closed):
     detail: dict[str, Any] = {}
 
 
+class Queued(Closed):
+    """What a grade that is still being made is answered with (202); its answer will be under `/grades/{grade_id}`."""
+
+    grade_id: str
+    status: Literal["queued"] = "queued"
+
+
 class ProfileRequest(GradeRequest):
     """Body of `/profile`: that of `/score`, and which profiler is to run."""
 
@@ -327,7 +334,11 @@ class Problem(Closed):
 
 
 class EpisodeRecord(Closed):
-    """`tokens.json`: how one episode went. Times in seconds; a null is "not reported", never zero."""
+    """`tokens.json`: how one episode went. Times in seconds; a null is "not reported", never zero.
+
+    `dollars` is what the tokens cost by version `prices` of the price table. `resumed` counts sessions that went on,
+    `*_calls` what the tools asked the judge, refusals included; `outcome` is that of what was handed in.
+    """
 
     label: str
     setup: str
@@ -339,12 +350,19 @@ class EpisodeRecord(Closed):
     end: End
     exit_code: int | None = None
     attempts: int
+    resumed: int | None = None
     turns: int | None = None
     tool_calls: int | None = None
     tokens_fresh: int | None = None
     tokens_cached: int | None = None
     tokens_output: int | None = None
     dollars: float | None = None
+    prices: str | None = None
+    score_calls: int | None = None
+    submit_calls: int | None = None
+    profile_calls: int | None = None
+    search_calls: int | None = None
+    outcome: Outcome | None = None
     wall_s: float
     api_s: float | None = None
     model: str | None = None

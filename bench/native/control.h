@@ -20,6 +20,7 @@ struct kc_control {
   int64_t own_ns;                    /* the runner's own clock over the call; never credited */
   _Atomic int64_t state;             /* enum kc_state */
   int64_t fp_changed;                /* calls that left another rounding mode, mask or flush-to-zero behind */
+  _Atomic int64_t admitted;          /* set by the judge: the library may be loaded */
   int64_t fault;                     /* 1 + the argument whose buffer or guard a memory fault lay in, or 0 */
   char message[KC_MESSAGE];          /* the runner's words, for the log only */
 };

@@ -28,6 +28,7 @@ class Control(ctypes.Structure):
         ("own_ns", c_int64),
         ("state", c_int64),
         ("fp_changed", c_int64),
+        ("admitted", c_int64),
         ("fault", c_int64),
         ("message", ctypes.c_char * 2048),
     )

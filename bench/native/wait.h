@@ -2,6 +2,7 @@
 #ifndef KC_WAIT_H
 #define KC_WAIT_H
 #include "control.h"
+#include <signal.h>
 #include <string.h>
 #include <time.h>
 
@@ -17,6 +18,12 @@ static void kc_pause(void) {
 #elif defined(__aarch64__)
   __asm__ volatile("yield");
 #endif
+}
+
+/* Stop until the judge lets us in: the submission may still be compiled, the cores be another's. A scheduler that ends
+   a job continues what is stopped in it, which lets nobody in. */
+static void kc_wait_admitted(struct kc_control *c) {
+  while (!atomic_load_explicit(&c->admitted, memory_order_acquire)) raise(SIGSTOP);
 }
 
 /* Answer call `last`, then spin until the judge asks for another; returns its generation. A function of its own: the

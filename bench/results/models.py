@@ -27,7 +27,7 @@ from sqlalchemy.schema import CreateTable
 from bench.judge.schemas import End, Kind, Language, Outcome, Preset, SubmissionMode
 
 APPLICATION_ID = 0x4B435254  # "KCRT", in the file's header: says whose file this is
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 class DatabaseKind(StrEnum):
@@ -121,12 +121,19 @@ class Episode(Base):
     end_code: Mapped[int | None]
     exit_code: Mapped[int | None]
     attempts: Mapped[int | None]
+    resumed: Mapped[int | None]
     turns: Mapped[int | None]
     tool_calls: Mapped[int | None]
     tokens_fresh: Mapped[int | None]
     tokens_cached: Mapped[int | None]
     tokens_output: Mapped[int | None]
     dollars: Mapped[float | None]
+    prices: Mapped[str | None]
+    score_calls: Mapped[int | None]
+    submit_calls: Mapped[int | None]
+    profile_calls: Mapped[int | None]
+    search_calls: Mapped[int | None]
+    outcome: Mapped[Outcome | None]
     wall_s: Mapped[float | None]
     api_s: Mapped[float | None]
     model: Mapped[str | None]

@@ -222,7 +222,7 @@ def _accepted(db: Connection) -> Iterable[tuple[Verdict, SubmissionMode]]:
             Grade.kind.in_(ANSWER_KINDS),
             Grade.outcome != Outcome.JUDGE_FAULT,
             Grade.attempt == final,
-            _OWN_KERNEL,
+            OWN_KERNEL,
         )
         .order_by(
             *(Grade.setup, Grade.kernel, Grade.slot, Grade.job_id, Grade.label),
@@ -240,7 +240,7 @@ def _accepted(db: Connection) -> Iterable[tuple[Verdict, SubmissionMode]]:
 
 
 # An episode has one kernel, which the judge holds its token to; a grade of another one answers nothing.
-_OWN_KERNEL = Episode.kernel.is_(None) | (Episode.kernel == Grade.kernel)
+OWN_KERNEL = Episode.kernel.is_(None) | (Episode.kernel == Grade.kernel)
 _VERDICT_COLUMNS = (
     *("grade_id", "job_id", "label", "attempt", "rank", "kind", "outcome", "preset", "score", "faster", "suspect"),
     *("protocol", "task_hash", "requested_at"),
@@ -255,7 +255,7 @@ def table(db: Connection) -> list[TableRow]:
         (Episode.setup, Episode.kernel, Episode.slot),
     )
     same_episode = (Episode.job_id == Grade.job_id) & (Episode.label == Grade.label)
-    own = select(*of_grade, func.count()).outerjoin_from(Grade, Episode, same_episode).where(_OWN_KERNEL)
+    own = select(*of_grade, func.count()).outerjoin_from(Grade, Episode, same_episode).where(OWN_KERNEL)
     grades = {
         Assignment(setup, kernel, slot): number
         for setup, kernel, slot, number in db.execute(own.group_by(*of_grade))

@@ -91,9 +91,8 @@ class Runner:
             JudgeFault: the process could not be started at all.
         """
         self._await(self._waits)
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self.pid, signal.SIGCONT)
-        self._await(lambda: self._control.state == READY)
+        self._control.admitted = 1
+        self._await(self._loaded)
         self.pause()
         self.urgent = make_urgent(self.pid)
         self.empty_ns = self._calibrate()
@@ -120,6 +119,18 @@ class Runner:
                 return True
             watched.close()
         return False
+
+    def _loaded(self) -> bool:
+        """Whether it says that it is ready; woken until then, for it may stop just after it was woken."""
+        if self._control.state == READY:
+            return True
+        if self.watched.stopped():
+            self._wake()
+        return False
+
+    def _wake(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGCONT)
 
     def _await(self, reached: Callable[[], bool]) -> None:
         deadline = time.monotonic() + START_LIMIT_S
@@ -149,15 +160,16 @@ class Runner:
 
     def pause(self) -> None:
         """Stop the process, every thread of it, before the judge reads or writes a buffer."""
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self.pid, signal.SIGSTOP)
-        while not self.watched.stopped():
-            pass
+        stopped = False
+        while not stopped:
+            # Again and again: another's SIGCONT takes back a SIGSTOP that has not come into effect.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGSTOP)
+            stopped = self.watched.stopped()
 
     def resume(self, warm_ns: int = 0) -> None:
         """Wake the process; two empty calls, and more for `warm_ns`, take the wake-up itself out of what follows."""
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self.pid, signal.SIGCONT)
+        self._wake()
         end = time.perf_counter_ns() + warm_ns
         for _ in range(WAKE_CALLS):
             self._checked(self._call((), True, EMPTY_LIMIT_NS), "wake")

@@ -147,8 +147,9 @@ def submit(
     Example: kcourt study submit demo --local
     """
     from cluster.commands.study_jobs import run_locally, submit_to_slurm
-    from cluster.commands.study_view import refuse_training_tier, refuse_unset_keys
+    from cluster.commands.study_view import refuse_training_tier, refuse_unresumable, refuse_unset_keys
     from cluster.study.places import experiments_root, layers_root
+    from cluster.study.prices import price_table
     from cluster.study.render import build, write
     from cluster.study.studies import read_study
 
@@ -161,6 +162,8 @@ def submit(
     found, folder = read_study(study), render_to or experiments_root()
     built = build(found, layers_root(), folder, choices)
     refuse_unset_keys(built, choices.environ)
+    refuse_unresumable(built)
+    price_table()
     if not accept_training_tier:
         refuse_training_tier(built)
     rendered = write(built)

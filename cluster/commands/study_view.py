@@ -13,6 +13,7 @@ from cluster.study.jobs import jobs_of
 from cluster.study.render import RenderedSetup, shared_with
 from cluster.study.studies import Axis, Study, cells, read_study
 from cluster.study.wall_time import wall_text
+from cluster.study.wave import check_harness_resumes
 
 PLAN_COLUMNS = ("setup", "kernels x slots", "inference + agent + judge", "wall time", "node-hours", "compares with")
 
@@ -192,6 +193,15 @@ def refuse_unset_keys(rendered: Sequence[RenderedSetup], environ: Mapping[str, s
                 f"setup '{setup.name}': INFERENCE_SERVICE_KEY_ENV={name}, and {name} is not set; "
                 "export the key in the shell that submits (it is written nowhere)"
             )
+
+
+def refuse_unresumable(rendered: Sequence[RenderedSetup]) -> None:
+    """Raises ConfigError when a setup has a budget of time and a harness that cannot use it up."""
+    for setup in rendered:
+        try:
+            check_harness_resumes(setup.settings)
+        except ConfigError as error:
+            raise ConfigError(f"setup '{setup.name}': {error}") from error
 
 
 def notes(rendered: Sequence[RenderedSetup]) -> Iterator[str]:

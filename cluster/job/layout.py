@@ -38,6 +38,14 @@ class RunLayout:
         """What the rank's step prints before its router has a log."""
         return self.judge / f"serve-{rank}.log"
 
+    def router_log(self, rank: int) -> Path:
+        """What the rank's router says of its judge: when it started it, lost it, gave it up."""
+        return self.judge / f"router-{rank}.log"
+
+    def worker_log(self, rank: int) -> Path:
+        """What the rank's measuring process prints, as when it fails."""
+        return self.judge / f"worker-{rank}.log"
+
     def upstream_log(self, rank: int) -> Path:
         """Log of the judge behind the router."""
         return self.judge / f"upstream-{rank}.log"

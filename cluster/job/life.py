@@ -16,6 +16,7 @@ from cluster.job.launchers import Launcher, Role, Running
 from cluster.job.layout import RunLayout, write_json
 from cluster.job.prepare import prepare
 from cluster.job.progress import Progress, ProgressReader
+from cluster.job.ranks import RankHealth
 from cluster.job.roles import agent_step, monitor_step
 from cluster.job.services import ServiceHealth, Services
 from cluster.job.state import Phase, StateFile
@@ -40,7 +41,7 @@ from cluster.study.wave import Wave
 READY_PAUSE_S = 0.25
 WATCH_PAUSE_S = 0.5
 # KEYs that later pieces follow: a job that took them would not do what its rows say.
-NOT_YET = ("AGENT_BUDGET_MODE", "AGENT_MAX_ITERATIONS", "ARENA_POWER", "ARENA_THRESHOLD")
+NOT_YET = ("ARENA_POWER", "ARENA_THRESHOLD")
 
 
 class View(Protocol):
@@ -237,6 +238,13 @@ def _drain(job: Job, lived: Lived, services: Services, interrupts: Interrupts) -
     text = f"gave up waiting for submits in flight after {drained.seconds:.0f} s: {drained.left}"
     job.enter(Phase.STOPPING, text)
     return Lived(interrupts.verdict or lived.verdict, sight)
+
+
+def _seen_draining(job: Job, services: Services) -> list[RankHealth]:
+    """What the ranks say, noted for whoever watches."""
+    ranks = services.ranks()
+    job.state.note(Phase.DRAINING, ranks=ranks, left_s=job.launcher.seconds_left)
+    return ranks
 
 
 def _grace_s(job: Job, verdict: Verdict) -> float:

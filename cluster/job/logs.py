@@ -11,7 +11,7 @@ from bench.judge.schemas import EpisodeLabel
 from cluster.job.collect import launched
 from cluster.job.layout import RunLayout
 from cluster.job.progress import NewLines
-from cluster.study.queue import logs_folder
+from cluster.study.queue import job_logs, logs_folder
 from cluster.study.settings import read_settings
 
 FOLLOW_EVERY_S = 0.5
@@ -54,15 +54,15 @@ def _possible(layout: RunLayout) -> Iterator[Log]:
     plan = launched(layout)
     settings = read_settings(layout.env_snapshot(next(iter(plan.setups))))
     scratch = Path(os.environ.get("KCOURT_SCRATCH") or settings.kcourt_scratch)
-    for kind in ("out", "err"):
-        yield Log(LogRole.JOB, plan.job_id, logs_folder(scratch) / f"services-{plan.job_id}.{kind}")
+    for name in job_logs(plan.job_id):
+        yield Log(LogRole.JOB, plan.job_id, logs_folder(scratch) / name)
     for replica in range(settings.inference_nodes):
         yield Log(LogRole.INFERENCE, str(replica), layout.inference_log(replica))
     for node in range(settings.agent_nodes):
         yield Log(LogRole.AGENT, str(node), layout.agent_log(node))
     for rank in range(plan.ranks):
-        yield Log(LogRole.JUDGE, str(rank), layout.judge_log(rank))
-        yield Log(LogRole.JUDGE, str(rank), layout.upstream_log(rank))
+        for path in (layout.judge_log, layout.router_log, layout.upstream_log, layout.worker_log):
+            yield Log(LogRole.JUDGE, str(rank), path(rank))
     for path in sorted(layout.monitor.glob("*")):
         yield Log(LogRole.MONITOR, path.stem, path)
 

@@ -23,9 +23,11 @@ def prepare(layout: RunLayout, wave: Wave, plan: Plan) -> None:
     """Write everything that the job's steps read.
 
     Raises:
-        ConfigError: a run of this id is there already, or a prompt promises what its setup does not keep.
+        ConfigError: a run of this id is there already, the prices are wrong, or a prompt promises what its setup
+            does not keep.
         EnvironmentFault: the run root cannot be written.
     """
+    agents = [agent_config(layout, wave, plan, node) for node in range(len(plan.agents))]
     given = {setup.name: given_to(setup.env, setup.settings, setup.problems) for setup in wave.setups}
     _create(layout)
     write_root(layout.secret, new_root())
@@ -36,8 +38,7 @@ def prepare(layout: RunLayout, wave: Wave, plan: Plan) -> None:
     for slot in plan.judges:
         judge = judge_config(layout, wave, plan, slot)
         write_private(layout.judge_config(slot.rank), judge.model_dump_json(indent=2))
-    for node in range(len(plan.agents)):
-        agent = agent_config(layout, wave, plan, node)
+    for node, agent in enumerate(agents):
         write_private(layout.agent_config(node), agent.model_dump_json(indent=2))
 
 

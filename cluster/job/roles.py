@@ -13,6 +13,7 @@ from cluster.job.inference import Engine, engine_env, engines_of
 from cluster.job.inference.arguments import served_name
 from cluster.job.launchers import Role, Step
 from cluster.job.layout import RunLayout
+from cluster.study.prices import price_table
 from cluster.study.settings import JobSettings
 from cluster.study.wave import SERVICE_WIRES, SetupPlan, Wave
 
@@ -85,6 +86,9 @@ def agent_config(layout: RunLayout, wave: Wave, plan: Plan, node: int) -> AgentC
         workers=settings.agents_per_node,
         timeout_s=settings.agent_timeout_seconds,
         max_tokens=settings.agent_max_tokens,
+        budget_mode=settings.agent_budget_mode,
+        max_iterations=settings.agent_max_iterations,
+        prices=price_table(),
         crash_attempts=settings.agent_crash_attempts,
         start_stagger_s=settings.agent_start_stagger_seconds,
         ready_timeout_s=settings.agent_ready_seconds,
@@ -92,6 +96,7 @@ def agent_config(layout: RunLayout, wave: Wave, plan: Plan, node: int) -> AgentC
         exit_grace_s=settings.agent_exit_grace_seconds,
         cpus=agent_cpus(plan.agents[node], plan) or None,
         failover=settings.agent_failover,
+        seal=settings.agent_seal,
         service=model_service(settings, plan),
         usage_file=layout.usage,
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 from agent.budget import Budget, budget_of
 from agent.prompts.given import BRIEF, PROMPT, Brief, Skill, read_brief
 from agent.prompts.promises import Enforced, broken
-from agent.prompts.render import Facts, SectionFault, render, shipped_sections, template_of
+from agent.prompts.render import Facts, SectionFault, render, sections_of, shipped_sections, template_of
 from agent.tools.offered import Tool, offered, why_forbidden
 from bench.build.builder import build_command
 from bench.errors import ConfigError
@@ -27,6 +27,15 @@ class Piece:
     path: Path | None
     text: str
     template: bool
+
+
+@dataclass(frozen=True)
+class Told:
+    """What the agents of one problem are told, as a whole and by section (no empty ones), and their tools."""
+
+    prompt: str
+    sections: dict[str, str]
+    tools: tuple[Tool, ...]
 
 
 def tools_of(settings: JobSettings) -> tuple[Tool, ...]:
@@ -111,6 +120,15 @@ def prompt_for(settings: JobSettings, treatment: Treatment, problem: Problem) ->
     return render(template_of(_sections(treatment)), facts)
 
 
+def told(env: Path, settings: JobSettings, problem: Problem) -> Told:
+    """What the agents of a problem of an env file would be told now; raises ConfigError, as `given_to` does."""
+    material = given_to(env, settings, [problem])
+    brief, template = Brief.model_validate_json(material[BRIEF]), material[PROMPT].decode()
+    facts = _facts(settings, brief, problem)
+    sections = {name: render(text, facts) for name, text in sections_of(template).items()}
+    return Told(render(template, facts), {name: text for name, text in sections.items() if text.strip()}, brief.tools)
+
+
 def given_to(env: Path, settings: JobSettings, problems: Sequence[Problem]) -> dict[str, bytes]:
     """The launch material of an env file: what a snapshot keeps beside it, else made from the treatment now.
 
@@ -185,7 +203,7 @@ def _brief(settings: JobSettings, treatment: Treatment) -> Brief:
 
 
 def _budget(settings: JobSettings, problem: Problem) -> Budget:
-    return budget_of(problem.budget, Budget(settings.agent_timeout_seconds, settings.agent_max_tokens))
+    return budget_of(problem.budget, settings.budget)
 
 
 def _facts(settings: JobSettings, brief: Brief, problem: Problem) -> Facts:

@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, Field
 
+from agent.budget import BudgetMode
+from agent.seal import SealMode
 from bench.config import FinalProtocol, PreviewProtocol
 from bench.judge.schemas import InputMode, Language, Preset, SubmissionMode
 from bench.places import RUN_ROOT
@@ -203,11 +205,12 @@ class AgentKeys(BaseModel):
         120_000_000
     )
     agent_budget_mode: Annotated[
-        Literal["iterations", "time"],
+        BudgetMode,
         Key("agent", "iterations: the prompt asks for versions; time: a session that ends early is resumed."),
-    ] = "iterations"
+    ] = BudgetMode.ITERATIONS
     agent_max_iterations: Annotated[
-        Positive | None, Key("agent", "Versions that the prompt asks for; unset: no number is named.")
+        Positive | None,
+        Key("agent", "Versions that the prompt asks for in budget mode iterations; unset: no number is named."),
     ] = None
     agent_crash_attempts: Annotated[Positive, Key("agent", "Launches of an episode at most.")] = 3
     agent_start_stagger_seconds: Annotated[
@@ -222,6 +225,10 @@ class AgentKeys(BaseModel):
     agent_exit_grace_seconds: Annotated[
         float, Field(ge=0), Key("agent", "How long a finished client may take to exit before it is killed.", "s")
     ] = 30.0
+    agent_seal: Annotated[
+        SealMode,
+        Key("agent", "auto: seal clients that a model drives; required: every client; off: they see the node."),
+    ] = "auto"
     agent_failover: Annotated[bool, Key("agent", "Turn to a surviving judge when the home rank is lost.")] = True
     agent_edf: Annotated[str, Key("agent", "Registered EDF of agents (with ce).")] = ""
 

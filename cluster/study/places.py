@@ -22,7 +22,7 @@ def layers_root() -> Path:
 
 
 def folders_of(kind: str) -> list[Path]:
-    """Where studies or treatments lie: the operator's own folder first, then the shipped one."""
+    """Where studies, treatments or prices lie: the operator's own first, then the shipped ones."""
     return list(dict.fromkeys(root / kind for root in (experiments_root(), checkout() / "experiments")))
 
 

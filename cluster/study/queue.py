@@ -76,6 +76,11 @@ def logs_folder(scratch: Path) -> Path:
     return anchored(scratch) / "logs"
 
 
+def job_logs(job_id: str) -> tuple[str, str]:
+    """Names of the files that Slurm writes a job's own output and errors to, in the folder of logs."""
+    return f"services-{job_id}.out", f"services-{job_id}.err"
+
+
 def sbatch_argv(
     shape: Sequence[Option],
     snapshots: Sequence[Snapshot],
@@ -92,8 +97,7 @@ def sbatch_argv(
         "sbatch",
         "--parsable",
         f"--job-name={','.join(made.setup for made in snapshots)}",
-        f"--output={logs}/services-%j.out",
-        f"--error={logs}/services-%j.err",
+        *(f"--{name}={logs / path}" for name, path in zip(("output", "error"), job_logs("%j"), strict=True)),
         f"--signal=B:USR1@{settings.reserve_s}",
         f"--export={','.join(sorted(variables))}",
         *sbatch_options(list(shape)),

@@ -9,6 +9,7 @@ from typing import Any, Self, get_args
 from pydantic import ConfigDict, ValidationError, model_validator
 from pydantic_core import PydanticUndefined
 
+from agent.budget import Budget
 from bench.errors import ConfigError, UsageError
 from bench.judge.schemas import SetupRecord
 from bench.wording import first_fault, nearest
@@ -71,6 +72,12 @@ class JobSettings(SetupKeys, TreatmentKeys, JobKeys, InferenceKeys, AgentKeys, J
                 "for nodes that do; set INFERENCE_NODES=0"
             )
         return self
+
+    @property
+    def budget(self) -> Budget:
+        """What an episode may use, where its problem does not say otherwise."""
+        seconds, tokens = self.agent_timeout_seconds, self.agent_max_tokens
+        return Budget(seconds, tokens, self.agent_budget_mode, self.agent_max_iterations)
 
     @property
     def serves_only(self) -> bool:

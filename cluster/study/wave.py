@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent.budget import BudgetMode
 from agent.endpoint import Wire
-from agent.harnesses import WireFormat, load_harness
+from agent.harnesses import WireFormat, can_resume, check_budget_mode, load_harness
 from bench.errors import ConfigError
 from bench.judge.schemas import Problem, SetupRecord
 from bench.task import find_task
@@ -95,10 +96,17 @@ def read_wave(envs: Sequence[Path], overrides: Mapping[str, str] = {}) -> Wave:
 def _check_harness(plan: SetupPlan) -> None:
     """Ask the harness now whether it takes its options; a driver asks only after the judges have started."""
     try:
+        check_harness_resumes(plan.settings)
         if plan.made_script(plan.env.parent) is None:
             _check_wire(plan.settings, load_harness(plan.settings.harness, plan.harness_options).wire_format)
     except ConfigError as error:
         raise ConfigError(f"{plan.env}: HARNESS={plan.settings.harness}: {error}") from error
+
+
+def check_harness_resumes(settings: JobSettings) -> None:
+    """Raises ConfigError for a budget of time and a harness that cannot use it up."""
+    if settings.agent_budget_mode is BudgetMode.TIME:
+        check_budget_mode(settings.harness, can_resume(settings.harness), settings.agent_budget_mode)
 
 
 def _check_wire(settings: JobSettings, spoken: WireFormat) -> None:

@@ -24,6 +24,8 @@ class Engines:
     def _ask(self, engine: Engine, step: Running) -> EngineHealth:
         if (end := step.poll()) is not None:
             return EngineHealth(engine.replica, EngineState.LOST, f"its step has ended: {end.words}")
+        if step.awaits_record:
+            return EngineHealth(engine.replica, EngineState.STARTING, "its step has ended, how is not known yet")
         health = ask(engine, self._client, ready=self._misses.get(engine.replica, 0) >= MISSES)
         if health.state is EngineState.READY:
             self._misses[engine.replica] = 0

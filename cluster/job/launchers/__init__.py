@@ -63,7 +63,8 @@ class Step:
 class Running:
     """A step seen through its launcher's process and its records; `patience_s` is how late a record may come.
 
-    The process alone is not believed: a scheduler reports a step lost with its node as a success.
+    The process alone is not believed: a scheduler reports a step lost with its node as a success. `without_record`
+    says what else tells of an end; nothing but a record may come of a step that it calls lost.
     """
 
     def __init__(
@@ -84,11 +85,16 @@ class Running:
         return self._end
 
     def _given_up(self) -> EndRecord | None:
-        now = time.monotonic()
+        now, state = time.monotonic(), self._without_record(self.step)
         self._ended_at = self._ended_at or now
-        if now - self._ended_at < self._patience_s:
+        if state is StepState.LOST and now - self._ended_at < self._patience_s:
             return None
-        return unrecorded(self.step, self._without_record(self.step))
+        return unrecorded(self.step, state)
+
+    @property
+    def awaits_record(self) -> bool:
+        """Whether it has ended, and nothing has said how yet."""
+        return self.poll() is None and self.child.poll() is not None
 
 
 class Launcher(Protocol):

@@ -1,11 +1,5 @@
-"""A model that follows a script: Messages, Responses and chat completions on loopback, streamed as real ones stream.
+"""The server of a scripted model: chooses a step for each request, plays it, keeps what was asked."""
 
-`python -m tests.scripted_model --script FILE` serves until it is ended. FILE is JSON: a kernel (or `*`) → its steps;
-the word `demo` instead writes, scores and submits the corpus's own fast controls.
-"""
-
-import argparse
-import contextlib
 import json
 import re
 import threading
@@ -16,9 +10,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from tests.model_wires import DONE, STREAMS, WHOLES, Asked, Reply, Step, parse, reply_to
+from .wires import DONE, STREAMS, WHOLES, Asked, Reply, Step, parse, reply_to
 
-TASKS = Path(__file__).resolve().parent.parent / "tasks"
+TASKS = Path(__file__).resolve().parents[2] / "tasks"
 DEMO, ANY = "demo", "*"
 PING_EVERY_S = 0.2
 SECRET_HEADERS = ("authorization", "x-api-key")
@@ -186,20 +180,3 @@ class _Handler(BaseHTTPRequestHandler):
 def _error(kind: str, message: str) -> dict[str, Any]:
     """An error as each of the wire formats words it."""
     return {"type": "error", "error": {"type": kind, "message": message, "code": kind}}
-
-
-def main() -> None:
-    """Serve until ended; prints the root URL."""
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--port", type=int, default=0)
-    options.add_argument("--script", default=DEMO, help="JSON file, or 'demo'")
-    options.add_argument("--log", type=Path)
-    given = options.parse_args()
-    script = None if given.script == DEMO else read_script(json.loads(Path(given.script).read_text()))
-    with ScriptedModel(script, given.log, given.port) as model, contextlib.suppress(KeyboardInterrupt):
-        print(model.url, flush=True)
-        threading.Event().wait()
-
-
-if __name__ == "__main__":
-    main()

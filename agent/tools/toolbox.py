@@ -1,0 +1,100 @@
+"""The tools of one attempt as any client calls them: by name, with a JSON object, answered by a JSON object."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from agent.tools import profile, score, submit, syntax_check
+from agent.tools.offered import Tool
+from agent.tools.settings import ToolSettings
+from agent.tools.spec import FileInput, Spec
+from bench.errors import KernelcourtError
+from bench.wording import first_fault, nearest
+
+if TYPE_CHECKING:
+    from agent.tools.judge_tools import JudgeTools
+
+SPECS: dict[Tool, Spec] = {
+    Tool.SCORE: score.SPEC,
+    Tool.SUBMIT: submit.SPEC,
+    Tool.PROFILE: profile.SPEC,
+    Tool.SYNTAX_CHECK: syntax_check.SPEC,
+}
+_LATER = "call the tool again in a minute; a call that was answered so counts as nothing"
+_CHANGE = "change what the message names, then call the tool again"
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a call is answered with: a result, or why there is none."""
+
+    body: dict[str, Any]
+    refused: bool = False
+
+    @property
+    def text(self) -> str:
+        return json.dumps(self.body, ensure_ascii=False, allow_nan=False)
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A tool as a client announces it; `schema` is the JSON schema of its arguments."""
+
+    name: str
+    description: str
+    schema: dict[str, Any]
+
+
+class Toolbox:
+    """The tools that one attempt is offered. Safe to share between threads."""
+
+    def __init__(self, settings: ToolSettings) -> None:
+        self.settings = settings
+
+    @cached_property
+    def judge(self) -> "JudgeTools":
+        # Dear to import, and a client waits for the tools to be listed before it begins.
+        from agent.tools.judge_tools import JudgeTools
+
+        return JudgeTools(self.settings)
+
+    def file_of(self, given: FileInput) -> str:
+        """The file that a call is about."""
+        return given.file or self.settings.source_name
+
+    def listed(self) -> Iterator[Listed]:
+        """Exactly the tools of the settings, in their order."""
+        for tool in self.settings.tools:
+            spec = SPECS[tool]
+            yield Listed(tool, spec.described(self.settings.mode), spec.schema(self.settings.source_name))
+
+    def call(self, name: str, arguments: Mapping[str, Any]) -> Reply:
+        """Call a tool. What a caller did wrong and what a judge refuses are replies, not exceptions."""
+        from bench.judge.client import JudgeRefused
+
+        if name not in self.settings.tools:
+            known = ", ".join(self.settings.tools)
+            near = nearest(name, self.settings.tools)
+            return refusal("unknown_tool", f"there is no tool '{name}'; the tools are {known}", f"call {near}")
+        spec = SPECS[Tool(name)]
+        try:
+            given = spec.takes.model_validate(arguments)
+        except ValidationError as error:
+            fault = first_fault(error, spec.takes.model_fields)
+            return refusal("bad_arguments", f"{name}: {fault}", _CHANGE)
+        try:
+            return Reply(spec.does(self, given))
+        except JudgeRefused as error:
+            later = error.passing or error.code == "no_answer_yet"
+            return refusal(error.code, error.message, _LATER if later else _CHANGE)
+        except KernelcourtError as error:
+            return refusal(error.exit_code.name.lower(), str(error), _CHANGE)
+
+
+def refusal(code: str, message: str, advice: str) -> Reply:
+    """An error as a reply: a word for programs, what happened, and what to do next."""
+    return Reply({"error": {"code": code, "message": message, "next": advice}}, refused=True)
