@@ -14,7 +14,7 @@ PROGRAMS := gcc:gcc g++:g++ gfortran:gfortran bwrap:bubblewrap shellcheck:shellc
 PROGRAMS += sbatch:slurm-wlm munged:munge ip:iproute2
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: help setup setup-agents system demo test test-slurm lint bench docs clean
+.PHONY: help setup setup-agents system demo demo-claude test test-slurm lint bench docs clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -76,6 +76,10 @@ system:
 demo: setup ## Run a whole study on this machine: two judges, scripted agents, a table, a report
 	@command -v gcc >/dev/null || { echo "error: the demo compiles C; install gcc (on Debian: apt-get install gcc)" >&2; exit 1; }
 	$(BIN)/kcourt demo
+
+demo-claude: setup setup-agents ## Run a study of three kernels by real Claude Code, whose model follows a script
+	@command -v gcc >/dev/null || { echo "error: the demo compiles C; install gcc (on Debian: apt-get install gcc)" >&2; exit 1; }
+	$(BIN)/python -m tests.demo_claude
 
 test: setup system ## Run every test but the slow ones: lint and the parallel ones first, then those that measure time, alone
 	@failed=0

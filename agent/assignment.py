@@ -8,7 +8,7 @@ from agent.attempt import Attempt
 from agent.budget import Budget, Observed, budget_of
 from agent.config import AgentConfig
 from agent.endpoint import Endpoint, ProxyAddress, endpoint_for
-from agent.harnesses import Harness
+from agent.harnesses import UNSERVED, Harness
 from agent.journal import append_json, utc_now
 from agent.seal import is_sealed
 from agent.tools.settings import ToolSettings
@@ -45,6 +45,10 @@ class Assignment:
         """Where this episode's client finds its model."""
         service, worker = self.config.service, self.config.node * self.config.workers + self.worker
         return endpoint_for(service, worker, self.label, self.proxy) if service else None
+
+    def served_model(self, harness: Harness) -> str | None:
+        """The model that this episode's client must ask for; None where it asks nobody, or its vendor alone."""
+        return self.endpoint.model if self.endpoint and harness.wire_format not in UNSERVED else None
 
     @property
     def tokens_file(self) -> Path:

@@ -19,7 +19,7 @@ from agent.cancel import STOP_SIGNALS, Cancel
 from agent.config import RECORD, AgentConfig, check_cpus, read_problems
 from agent.endpoint import ProxyAddress
 from agent.episode import run_episode
-from agent.harnesses import Harness, check_budget_mode, load_harness
+from agent.harnesses import UNSERVED, Harness, check_budget_mode, load_harness
 from agent.hosted import proxied
 from agent.journal import utc_now
 from agent.record import finish, record_of
@@ -85,7 +85,7 @@ def _check_wires(config: AgentConfig, harnesses: Mapping[str, Harness]) -> None:
     """Raises ConfigError for a harness whose model is not served, or not in the format that it speaks."""
     offered = config.service.wires if config.service else ()
     for setup, harness in harnesses.items():
-        if harness.wire_format not in ("none", *offered):
+        if harness.wire_format not in UNSERVED.union(offered):
             served = f"the job's model speaks {', '.join(offered)}" if offered else "the job serves no model"
             raise ConfigError(f"setup '{setup}': harness {harness.name} speaks {harness.wire_format}, and {served}")
 

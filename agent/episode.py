@@ -198,7 +198,7 @@ def _rules(job: Assignment, tools: ToolSettings, harness: Harness, progress: Pro
         answers_file=tools.answers_file,
         tokens_file=job.tokens_file,
         seal=_seal(job, tools) if job.is_sealed(harness) else None,
-        model=job.endpoint.model if job.endpoint and harness.wire_format != "none" else None,
+        model=job.served_model(harness),
         log_file=job.attempt_dir(tools.attempt) / harness.log_name,
     )
 

@@ -8,7 +8,6 @@ from agent.assignment import Assignment, Progress
 from agent.config import RECORD
 from agent.harnesses import Harness
 from agent.journal import utc_now, write_private
-from agent.usage import Usage
 from bench.judge.schemas import End, EpisodeRecord
 
 
@@ -24,7 +23,9 @@ def record_of(job: Assignment, harness: Harness, end: End, progress: Progress) -
     calls = [read_calls(job.answers_file(number)) for number in range(1, progress.launches + 1)]
     routes = Counter[str](call.route for of_attempt in calls for call in of_attempt)
     submitted = accepted_submit(calls[-1]) if calls else None
-    dollars = _dollars(job, used)
+    table, served = job.config.prices, job.served_model(harness)
+    # By our own table: a client that guesses a price is not asked.
+    dollars = table.dollars(served, used) if table and served else None
     return EpisodeRecord(
         label=job.label,
         setup=job.problem.setup,
@@ -43,7 +44,7 @@ def record_of(job: Assignment, harness: Harness, end: End, progress: Progress) -
         tokens_cached=used.tokens_cached,
         tokens_output=used.tokens_output,
         dollars=dollars,
-        prices=job.config.prices.version if job.config.prices and dollars is not None else None,
+        prices=table.version if table and dollars is not None else None,
         score_calls=routes["score"],
         submit_calls=routes["submit"],
         profile_calls=routes["profile"],
@@ -57,10 +58,3 @@ def record_of(job: Assignment, harness: Harness, end: End, progress: Progress) -
         started_at=progress.started_at,
         ended_at=utc_now(),
     )
-
-
-def _dollars(job: Assignment, used: Usage) -> float | None:
-    """What an episode's tokens cost, by our own table: a client that guesses a price is not asked."""
-    if job.config.prices is None or job.endpoint is None:
-        return None
-    return job.config.prices.dollars(job.endpoint.model, used)

@@ -23,7 +23,7 @@ _NODE = (
     *("/etc/passwd", "/etc/group", "/etc/nsswitch.conf", "/etc/hosts", "/etc/resolv.conf", "/etc/localtime"),
     *("/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/pki/tls/certs", "/etc/pki/ca-trust/extracted"),
 )
-# Of an installation that lies where everybody may read: what knows answers.
+# Of an installation that lies in a folder that is shown: what knows answers.
 _JUDGES = ("bench", "agent", "cluster", "tasks", "experiments")
 # A client shares the node's network: its model and the judges are there. It makes no user namespace, in which it
 # would have capabilities again.
@@ -41,13 +41,15 @@ def is_sealed(mode: SealMode, wire_format: WireFormat) -> bool:
 class Seal:
     """What one attempt's client may read and write beside the node's toolchain and its own program.
 
-    `tools` is the staged copy of what its tools need of these packages, `skills` the pages of its treatment.
+    `tools` is the staged copy of what its tools need of these packages, `skills` the pages of its treatment, `python`
+    the interpreter that its tools run by.
     """
 
     read_only: tuple[Path, ...]
     writable: tuple[Path, ...]
     tools: Path
     skills: Path
+    python: str = sys.executable
 
     def before(self, command: Command, search: str, folder: Path) -> list[str]:
         """The words before a client's own command line; it starts in `folder`.
@@ -55,13 +57,13 @@ class Seal:
         Its program is found along `search`, as PATH is written. What is missing is not shown.
         """
         system = toolchain().with_more([Path(path) for path in _NODE])
-        links, files = _installed((sys.executable, command.argv[0]), search, system)
+        links, files = _installed((self.python, command.argv[0], *command.programs), search, system)
         view = View(
             read_only=(*system.read_only, *files, *command.needs, *self.read_only),
             writable=self.writable,
             links=(*system.links, *links),
             placed=((TOOLS, self.tools), *([(SKILL_PAGES, self.skills)] if self.skills.is_dir() else [])),
-            hidden=tuple(_judges_below((*system.read_only, *files))),
+            hidden=tuple(_judges_below((*system.read_only, *files, *command.needs))),
         )
         return bubblewrap(view, folder, _OPTIONS)
 

@@ -228,7 +228,7 @@ def environment_rows() -> list[tuple[str, str, str]]:
     read = re.compile(r"environ(?:\.get\(|\[)\"([A-Z_]+)\"")
     sources = [path for package in ("bench", "agent", "cluster") for path in (ROOT / package).rglob("*.py")]
     names = {name for path in sources for name in read.findall(path.read_text(encoding="utf-8"))}
-    ours = sorted(names - {"XDG_CACHE_HOME", "XDG_CONFIG_HOME"})
+    ours = sorted(names - {"PATH", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"})
     return [(code(name), *explained(ENVIRONMENT, "ENVIRONMENT", name)) for name in ours]
 
 

@@ -29,14 +29,21 @@ DONE = '{"end": "finished"}'
 
 
 class Rogue:
-    """A harness for whatever a client may do; option `script` is a Python program, `shell` a shell one."""
+    """A harness for whatever a client may do; option `script` is a Python program, `shell` a shell one.
+
+    With `wire` it says that it asks a model, which a test's client never does.
+
+    The client finds the number of its attempt in ATTEMPT, and in RESUME the session that is to go on.
+    """
 
     name, version, log_name = "rogue", "1", "rogue.log"
     wire_format: WireFormat = "none"
-    resumes = False
+    resumes = True
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self.options = options
+        if options.get("wire") == "messages":
+            self.wire_format = "messages"
 
     def announces(self, tool: Tool) -> str:
         return tool.value
@@ -47,16 +54,18 @@ class Rogue:
     def command(self, launch: Launch) -> Command:
         if program := self.options.get("program"):
             return Command((program,))
+        env = {"ATTEMPT": str(launch.attempt), "RESUME": launch.resume or ""}
         if shell := self.options.get("shell"):
-            return Command(("sh", "-c", shell), {"ATTEMPT": str(launch.attempt)})
-        return Command((sys.executable, "-S", "-c", self.options["script"]), {"ATTEMPT": str(launch.attempt)})
+            return Command(("sh", "-c", shell), env)
+        return Command((sys.executable, "-S", "-c", self.options["script"]), env)
 
     def read(self, line: bytes) -> Event:
         try:
             event = json.loads(line)
             tools = frozenset(event["tools"]) if "tools" in event else None
-            usage = Usage(tokens_output=event.get("tokens"))
-            return Event(tools=tools, usage=usage, end=End(event["end"]) if "end" in event else None)
+            usage = Usage(event.get("fresh"), event.get("cached"), event.get("tokens"), tool_calls=event.get("calls"))
+            end = End(event["end"]) if "end" in event else None
+            return Event(tools=tools, usage=usage, end=end, session=event.get("session"))
         except (ValueError, TypeError):
             return Event()
 

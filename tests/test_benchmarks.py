@@ -34,7 +34,9 @@ def test_every_benchmark_can_be_imported() -> None:
 def test_an_unknown_benchmark_is_named_with_the_known_ones() -> None:
     ran = python("-m", "tests.benchmarks", "nosuch")
     assert ran.code == 1
-    assert ran.err.startswith("error: no benchmark nosuch; there are cli_bench, merge_bench, overhead_bench")
+    assert ran.err.startswith(
+        "error: no benchmark nosuch; there are cli_bench, driver_bench, merge_bench, overhead_bench"
+    )
 
 
 def test_thirty_right_submissions_of_all_kernels_are_regraded() -> None:
@@ -65,3 +67,10 @@ def test_regrades_are_held_against_their_grades() -> None:
     for row in each:
         assert row["apart_percent"] == pytest.approx(abs(row["now"] / row["then"] - 1) * 100)
     assert found[-1]["value"] == pytest.approx(max(row["apart_percent"] for row in each))
+
+
+def test_a_driver_stays_small_and_flat_over_its_episodes() -> None:
+    memory, growth, seconds = value("driver", "it.measure(episodes=12, workers=4)")
+    assert 0 < memory["value"] <= memory["goal"] == 40
+    assert growth["value"] <= growth["goal"]
+    assert seconds["value"] > 0

@@ -35,8 +35,8 @@ def write(source: str = SOLVED, name: str = "axpy.c") -> dict[str, Any]:
 
 def node_for(root: Path, judge: str, model: ScriptedModel, **settings: Any) -> NodeFiles:
     service = {"urls": [model.url], "model": MODEL, "wires": ["messages"]}
-    seal = "auto" if shutil.which("bwrap") else "off"
-    node = NodeFiles(root, [judge], service=service, seal=seal, **settings)
+    sealed = {"seal": "auto" if shutil.which("bwrap") else "off"}
+    node = NodeFiles(root, [judge], service=service, **sealed | settings)
     node.program = PROGRAM
     return node
 
@@ -183,10 +183,23 @@ def test_six_at_a_time_do_not_disturb_each_other(tmp_path: Path) -> None:
         StubJudge(0, SECRET) as judge,
         ScriptedModel(read_script({"axpy": [write(), SCORE, SUBMIT]})) as model,
     ):
-        node = node_for(tmp_path, judge.url, model, workers=count)
+        node = node_for(tmp_path, judge.url, model, workers=count, seal="off")
         node.add("s", ["axpy"] * count, {}, harness="claude_code")
         assert node.run()["ends"] == {"submitted": count}
     homes = list(node.run_dir.glob("*/attempt-1/home"))
     assert len(homes) == count
     configs = [json.loads((home / ".claude" / ".claude.json").read_text()) for home in homes]
     assert len({config["userID"] for config in configs}) == count
+
+
+def test_a_session_that_ends_early_goes_on_within_its_time(tmp_path: Path) -> None:
+    steps = [write(), SCORE, {"text": "That is enough."}, SUBMIT]
+    with StubJudge(0, SECRET) as judge, ScriptedModel(read_script({"axpy": steps})) as model:
+        node = node_for(tmp_path, judge.url, model, budget_mode="time")
+        node.add("s", ["axpy"], {}, harness="claude_code")
+        assert node.run()["ends"] == {"submitted": 1}
+        record = node.record("s", "axpy")
+        asked = [one for one in model.asked if one.tools]
+    assert (record.attempts, record.resumed) == (1, 1)
+    assert (record.tokens_fresh, record.tokens_cached) == (100 * len(asked), 20 * len(asked))
+    assert [call.route for call in calls_of(node, "s", "axpy")] == ["score", "submit"]

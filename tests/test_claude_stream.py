@@ -229,7 +229,7 @@ def test_what_a_setup_leaves_open_is_left_to_the_client(harness: ClaudeCode, tmp
 
 def test_an_effort_that_the_client_lacks_is_refused(harness: ClaudeCode) -> None:
     harness.check(SetupRecord(setup="s", effort="max"))
-    with pytest.raises(ConfigError, match=r"setup 's': claude_code has no effort 'hihg', only low.*mean 'high'\?"):
+    with pytest.raises(ConfigError, match=r"setup 's': claude_code has no effort 'hihg', only low.*mean high\?"):
         harness.check(SetupRecord(setup="s", effort="hihg"))
 
 

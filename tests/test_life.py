@@ -276,7 +276,7 @@ def test_losing_one_rank_degrades_the_job(live, tmp_path):
     agent = f"{DRIVER}\n(config.run_dir / 'up').touch()\n{waits}"
     launcher = StandIns(2, judge=MORTAL.replace("{first}", "1"), agent=agent)
     layout, summary = live(launcher, view, JUDGES_PER_NODE=2)
-    assert summary.ending.exit_code is ExitCode.DEGRADED
+    assert summary.ending.exit_code is recollected(layout).exit_code is ExitCode.DEGRADED
     assert layout.results.exists()
 
 

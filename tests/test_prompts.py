@@ -8,7 +8,7 @@ from agent_stub import StubJudge
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.budget import Budget
+from agent.budget import Budget, BudgetMode
 from agent.config import read_problems
 from agent.prompts.promises import (
     Enforced,
@@ -17,8 +17,11 @@ from agent.prompts.promises import (
     promised_seconds,
     promised_tokens,
     promised_tools,
+    promised_versions,
     promises_resubmission,
+    promises_to_go_on,
 )
+from agent.prompts.render import sections_of, shipped_sections, template_of
 from agent.tools.offered import Tool, offered, why_forbidden
 from agent.usage import Usage
 from bench.build.builder import build_command
@@ -26,8 +29,8 @@ from bench.errors import ConfigError
 from bench.judge.schemas import Language, SubmissionMode
 from bench.task import find_task
 from cluster.study.briefing import check_treatment, enforced_for, launch_material, prompt_for, tools_of
-from cluster.study.problems import make_problem
-from cluster.study.settings import JobSettings
+from cluster.study.problems import make_problem, problems_of
+from cluster.study.settings import JobSettings, read_settings
 from cluster.study.treatments import known_treatments, read_treatment
 
 TREATMENTS = [*known_treatments(), "hints+skills+reference"]
@@ -61,6 +64,84 @@ def test_a_problems_own_budget_is_the_one_that_is_promised():
     settings = setup_of(read_treatment("none"), SubmissionMode.SINGLE, Language.C)
     problem = make_problem(settings, find_task("axpy")).model_copy(update={"budget": {"timeout_s": 60}})
     assert promised_seconds(prompt_for(settings, read_treatment("none"), problem)) == {60}
+
+
+@pytest.mark.parametrize("mode", SubmissionMode)
+@pytest.mark.parametrize(
+    ("budget", "versions", "goes_on"),
+    [
+        ({}, set(), False),
+        ({"agent_max_iterations": 7}, {7}, False),
+        ({"agent_budget_mode": "time"}, set(), True),
+        ({"agent_budget_mode": "time", "agent_max_iterations": 7}, set(), True),
+    ],
+    ids=["no-number", "versions", "time", "time-alone"],
+)
+def test_a_prompt_asks_for_what_its_budget_mode_is(mode, budget, versions, goes_on):
+    treatment = read_treatment("none")
+    settings = setup_of(treatment, mode, Language.C, **budget)
+    problem = make_problem(settings, find_task("axpy"))
+    check_treatment(settings, treatment, problem)
+    prompt = prompt_for(settings, treatment, problem)
+    assert (promised_versions(prompt), promises_to_go_on(prompt)) == (versions, goes_on)
+    assert broken(prompt, enforced_for(settings, problem)) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "budget", "kept"),
+    [
+        ("Write 5 versions.", {"iterations": 5}, True),
+        ("Try at least 5 different versions.", {"iterations": 5}, True),
+        ("Write 5 versions.", {"iterations": 6}, False),
+        ("Write 5 versions.", {}, False),
+        ("You have 5 iterations.", {"mode": BudgetMode.TIME, "iterations": 5}, False),
+        ("If you stop, you are asked to go on.", {"mode": BudgetMode.TIME}, True),
+        ("If you stop, you are asked to go on.", {"iterations": 5}, False),
+        ("The session is resumed.", {}, False),
+        ("There are 5 versions of gcc, and 100 iterations of the loop.", {}, True),
+        ("Try 2 versions of the flag.", {}, True),
+    ],
+)
+def test_what_a_text_says_of_versions_and_of_going_on_must_hold(text, budget, kept):
+    enforced = Enforced(SubmissionMode.SINGLE, (), Budget(60, 1000, **budget), "gcc -O3")
+    assert (broken(text, enforced) is None) is kept
+
+
+def test_a_prompt_can_be_taken_apart_again():
+    assert sections_of(template_of(shipped_sections())) == {
+        name: text if name == [*shipped_sections()][-1] else f"{text}\n" for name, text in shipped_sections().items()
+    }
+
+
+@pytest.mark.parametrize("language", ["c", "python"])
+def test_the_prompt_of_a_rendered_setup_is_printed_as_its_agents_get_it(kcourt, tmp_path, language):
+    env = tmp_path / ".env.mine"
+    env.write_text(f"SETUP=mine\nKERNELS=axpy,gelu\nLANGUAGE={language}\nTREATMENT=hints\nAGENT_MAX_ITERATIONS=4\n")
+    text, found = (kcourt("prompt", "gelu", "--setup", str(env), *form) for form in ((), ("--json",)))
+    settings = read_settings(env)
+    problem = next(problem for problem in problems_of(settings) if problem.kernel == "gelu")
+    assert text.out == found.json["prompt"] == prompt_for(settings, read_treatment("hints"), problem)
+    assert found.json["tools"] == ["score", "submit", "syntax_check"]
+    assert [*found.json["sections"]] == ["role", "task", "build", "tools", "budget", "submission", "hints"]
+    assert all(section.strip() in text.out for section in found.json["sections"].values())
+    assert "Write 4 versions" in found.json["sections"]["budget"]
+
+
+def test_a_prompt_that_promises_what_does_not_hold_is_not_printed(kcourt, tmp_path):
+    env = tmp_path / ".env.mine"
+    env.write_text("SETUP=mine\nKERNELS=axpy\n")
+    wrong = kcourt("prompt", "axpi", "--setup", str(env))
+    assert (wrong.code, wrong.err) == (
+        2,
+        "error: setup 'mine' has no kernel 'axpi'; the nearest that it has is 'axpy'\n",
+    )
+    kept = tmp_path / ".env.mine.launch"
+    kept.mkdir()
+    (kept / "prompt.md").write_text("You may submit again and again.")
+    (kept / "brief.json").write_text('{"tools": ["score", "submit", "syntax_check"]}')
+    promised = kcourt("prompt", "axpy", "--setup", str(env))
+    assert promised.code == 64
+    assert "promises 'submit again', and mode single takes one submission" in promised.err
 
 
 @given(st.sampled_from(SubmissionMode), st.sampled_from(Language), st.sets(st.sampled_from(Tool)))

@@ -340,7 +340,7 @@ REFUSALS = {
     "another-job": (lambda path: Shard.open(path, "8", 0).close(), "the shard of job 8 rank 0"),
     "merged": (lambda path: merge(path, []), "a merged database, not a shard"),
     "another-program": (foreign, "a database of another program"),
-    "newer": (newer, "its schema is version 99, this Kernelcourt reads version 1"),
+    "newer": (newer, "its schema is version 99, this Kernelcourt reads version 2"),
     "text": (lambda path: path.write_text("not a database, surely" * 40), "this is not a results database"),
     "cut-short": (cut_short, "damaged"),
     "folder": (lambda path: path.mkdir(), "unable to open"),

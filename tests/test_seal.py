@@ -23,7 +23,7 @@ from agent.harnesses import Command, WireFormat
 from agent.seal import SKILL_PAGES, TOOLS, Seal, SealMode, check_seal, is_sealed
 from agent.tools.staged import stage_tools
 from bench.errors import ConfigError
-from bench.judge.schemas import Header
+from bench.judge.schemas import End, Header
 
 ROOT = Path(__file__).resolve().parent.parent
 CLAUDE = ROOT / ".agents" / "node_modules" / ".bin" / "claude"
@@ -48,8 +48,8 @@ class Place:
     def folder(self) -> Path:
         return self.root / "shared/agent-1"
 
-    def start(self, *argv: str, sealed: bool = True, output: int = subprocess.PIPE) -> "subprocess.Popen[str]":
-        before = self.seal.before(Command(argv), os.environ["PATH"], self.folder) if sealed else []
+    def start(self, *argv: str, sealed: bool = True, needs: tuple[Path, ...] = ()) -> "subprocess.Popen[str]":
+        before = self.seal.before(Command(argv, needs=needs), os.environ["PATH"], self.folder) if sealed else []
         become = ["setpriv", f"--reuid={self.uid}", f"--regid={self.uid}", "--clear-groups", "--"]
         env = {"PATH": os.environ["PATH"], "HOME": str(self.attempt / "home"), "PYTHONPATH": str(TOOLS)}
         command = [*(become if self.uid != os.getuid() else []), *before, *argv]
@@ -58,7 +58,7 @@ class Place:
             cwd="/" if sealed else self.folder,
             env=env,
             stdin=subprocess.DEVNULL,
-            stdout=output,
+            stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             start_new_session=True,
@@ -107,6 +107,8 @@ def make_place(root: Path, uid: int) -> Place:
         writable=(run / "shared/agent-1", attempt / "home", attempt / "calls"),
         tools=run / "agents/node-0/tools",
         skills=given / "skills",
+        # That of the tests may lie where another user cannot read.
+        python=sys.executable if uid == os.getuid() else "/usr/bin/python3",
     )
     return Place(run, uid, sealed)
 
@@ -118,11 +120,7 @@ UIDS = {os.getuid(): "root" if os.getuid() == 0 else "user"} | ({ORDINARY_UID: "
 def place(request: pytest.FixtureRequest) -> Iterator[Place]:
     # Not below tmp_path: another user may not enter that; nor in /tmp, which is an agent's own behind the seal.
     root = Path(tempfile.mkdtemp(dir="/var/tmp"))
-    python = pytest.MonkeyPatch()
-    if request.param != os.getuid():
-        python.setattr(sys, "executable", "/usr/bin/python3")  # this one's may lie where that user cannot read
     yield make_place(root, request.param)
-    python.undo()
     shutil.rmtree(root)
 
 
@@ -333,6 +331,14 @@ def test_a_client_is_shown_with_what_it_needs_and_no_more(place: Place, tmp_path
         assert "No such file" in place.says(f"ls {root}/pkg/other")
 
 
+def test_an_installation_in_sight_shows_no_judge(place: Place) -> None:
+    if place.uid != os.getuid():
+        pytest.skip("another user cannot read this installation")
+    with place.start("ls", str(ROOT), str(ROOT / "bench"), str(ROOT / "tasks"), needs=(ROOT,)) as child:
+        seen = child.communicate(timeout=60)[0].split()
+    assert {"pyproject.toml", "bench", "tasks"} <= set(seen) and not {"sandbox.py", "axpy"} & set(seen)
+
+
 @pytest.mark.parametrize(
     ("mode", "wire_format", "sealed"),
     [
@@ -380,7 +386,8 @@ def submit(token):
 print(submit(tools["token"].replace(".p0.w0", ".p1.w1").replace(".p1.w0", ".p0.w1")))
 print(submit(tools["token"]))
 print(os.environ, *(pathlib.Path(path).read_text() for path in glob.glob("/proc/[0-9]*/environ")))
-print("seen:", *pathlib.Path("/").rglob("root.secret"), *pathlib.Path("/").rglob("agent-[0-9]"))
+root = attempt.parents[3]
+print("seen:", *root.rglob("root.secret"), *root.rglob("agent-[0-9]"))
 print(DONE)
 """
 
@@ -419,18 +426,19 @@ PLANTED = {
 }
 
 
-@pytest.mark.parametrize("what", PLANTED)
-def test_a_driver_follows_nothing_that_an_agent_planted(tmp_path: Path, what: str) -> None:
+def test_a_driver_follows_nothing_that_an_agent_planted(tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.write_text("untouched")
+    pend = f"echo '{json.dumps(PENDING)}' > $calls/pending.json"
     with StubJudge(0, SECRET) as judge:
-        node = NodeFiles(tmp_path / "node", [judge.url], seal="required")
-        plant = PLANTED[what].format(victim=victim)
-        pend = f"echo '{json.dumps(PENDING)}' > $calls/pending.json"
-        node.rogue("s", ["axpy"], shell=f"calls=$HOME/../calls; echo '{READY}'; {plant}; {pend}; echo '{DONE}'")
+        node = NodeFiles(tmp_path / "node", [judge.url], seal="required", failover=False)
+        for what, plant in PLANTED.items():
+            shell = f"calls=$HOME/../calls; echo '{READY}'; {plant.format(victim=victim)}; {pend}; echo '{DONE}'"
+            node.rogue(what, ["axpy"], shell=shell)
         node.run()
     assert victim.read_text() == "untouched"
-    assert node.record("s", "axpy").attempts == 1
+    # Of a file that it may not read, a driver who is root reads what there is: nothing, so it asks again.
+    assert {node.record(what, "axpy").end for what in PLANTED} <= {End.FINISHED, End.SUBMITTED}
 
 
 def test_a_driver_promotes_no_other_agents_file(tmp_path: Path) -> None:

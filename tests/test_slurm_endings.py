@@ -176,10 +176,18 @@ def test_a_cancelled_job_merges_before_slurm_kills_it(launch, slurm):
     assert states(found) == {"judge-0": "stopped", "agent-0": "stopped"}
 
 
+def end_soon(job: Submitted) -> None:
+    """Give a job another time limit, in minutes as Slurm has them: it ends in 20 to 80 seconds."""
+    minutes, seconds = job.slurm.command("squeue", "--noheader", "--format=%M", "--jobs", job.job_id).split(":")
+    limit = (60 * int(minutes) + int(seconds) + 20) // 60 + 1
+    job.slurm.command("scontrol", "update", f"jobid={job.job_id}", f"timelimit={limit}")
+
+
 @pytest.mark.slow
 def test_the_work_stops_ahead_of_the_time_limit(launch):
-    reserve = {"STEP_STOP_GRACE_SECONDS": 10, "JUDGE_DRAIN_RESERVE_SECONDS": 15}
-    job = restless(launch, Nodes(), "--time=1", "--signal=B:USR1@25", **reserve)
+    reserve = {"STEP_STOP_GRACE_SECONDS": 20, "JUDGE_DRAIN_RESERVE_SECONDS": 60}
+    job = restless(launch, Nodes(), "--signal=B:USR1@80", **reserve)
+    end_soon(job)
 
     assert ended(job) == JobEnd("FAILED", ExitCode.WALL_CLOCK, 0)
     check_restless(job, ExitCode.WALL_CLOCK, "wall_clock")

@@ -105,7 +105,7 @@ def check_study(layout: RunLayout) -> None:
 def test_a_study_through_sbatch_is_seen_live_and_afterwards(
     study: str, slurm: Slurm, tmp_path: Path, kcourt: Callable[..., Any], repository: Path
 ) -> None:
-    argv = [repository / "cluster" / "submit.sh", study, "--submit", "--wait", "--json"]
+    argv = [str(repository / "cluster" / "submit.sh"), study, "--submit", "--wait", "--json"]
     with subprocess.Popen(argv, cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as submitting:
         job_id = at_work_within(tmp_path / "runs", submitting)
         live = kcourt("watch", job_id, "--once", "--json").json

@@ -27,9 +27,13 @@ def tool(
 
     Example: kcourt tool score '{"file": "axpy.c"}'
     """
+    import structlog
+
     from agent.tools.settings import ToolSettings
     from agent.tools.toolbox import Toolbox, refusal
 
+    # A retry is told of; standard output is for the one object.
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
     named = settings or os.environ.get("KCOURT_TOOLS")
     if not named:
         raise UsageError("which attempt's tools? Give --settings FILE, or set KCOURT_TOOLS to its tools.json")

@@ -13,7 +13,10 @@ from bench.errors import ConfigError
 from bench.judge.schemas import End, Language, SetupRecord
 
 GROUP = "kernelcourt.harnesses"
-WireFormat = Literal["messages", "chat", "responses", "none"]
+# `own`: a client that asks nobody but its vendor's service; `none`: one that needs no model.
+WireFormat = Literal["messages", "chat", "responses", "own", "none"]
+# What no service of a job has to speak.
+UNSERVED: frozenset[WireFormat] = frozenset({"own", "none"})
 
 
 @dataclass(frozen=True)
@@ -46,13 +49,15 @@ class Command:
     """An argv and what it needs in the environment beyond the driver's allow-list.
 
     The client reads `stdin`, a file, to its end; without one its input is closed. A sealed client sees of itself the
-    program `argv[0]`, with its package and what runs it; `needs` are further files and folders to show it, read-only.
+    program `argv[0]`, with its package and what runs it, and the same of further `programs` that it starts; `needs` are
+    more files and folders to show it, read-only.
     """
 
     argv: tuple[str, ...]
     env: dict[str, str] = field(default_factory=dict)
     needs: tuple[Path, ...] = ()
     stdin: Path | None = None
+    programs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

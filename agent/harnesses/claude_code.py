@@ -4,12 +4,11 @@ import json
 from collections.abc import Mapping
 
 from agent.harnesses import Command, Event, Launch, WireFormat
+from agent.harnesses.checks import known_effort, no_options
 from agent.harnesses.claude_stream import BUILT_IN, OURS, ClaudeStream
 from agent.harnesses.clients import client_version, find_client
 from agent.tools.offered import Tool
-from bench.errors import ConfigError
 from bench.judge.schemas import SetupRecord
-from bench.wording import nearest
 
 EFFORTS = ("low", "medium", "high", "xhigh", "max")
 # What the client does itself before it gives up on its model: pauses double from half a second, so about two minutes.
@@ -44,8 +43,7 @@ class ClaudeCode:
     resumes = True
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        if options:
-            raise ConfigError(f"harness claude_code takes no options; given: {', '.join(sorted(options))}")
+        no_options(self.name, options)
         self._stream = ClaudeStream()
 
     @property
@@ -56,12 +54,7 @@ class ClaudeCode:
         return f"{OURS}{tool}"
 
     def check(self, setup: SetupRecord) -> None:
-        if setup.effort is not None and setup.effort not in EFFORTS:
-            near = nearest(setup.effort, EFFORTS)
-            raise ConfigError(
-                f"setup '{setup.setup}': claude_code has no effort '{setup.effort}', only {', '.join(EFFORTS)}; "
-                f"did you mean '{near}'?"
-            )
+        known_effort(self.name, setup, EFFORTS)
         client_version(find_client("claude"))
 
     def command(self, launch: Launch) -> Command:

@@ -5,11 +5,11 @@ not passed on): silence of the stream is lack of progress.
 """
 
 import json
-import re
 from dataclasses import replace
 from typing import Any
 
 from agent.harnesses import Event
+from agent.harnesses.stream import too_long
 from agent.tools.settings import SERVER
 from agent.usage import NOTHING, Usage
 from bench.judge.schemas import End
@@ -21,8 +21,6 @@ OURS = f"mcp__{SERVER}__"
 _SYNTHETIC = "<synthetic>"
 _FULL = frozenset({"prompt_too_long", "blocking_limit", "rapid_refill_breaker"})
 _ORDERLY = frozenset({None, "completed", "stop_hook_prevented", "hook_stopped"})
-# How servers of models word it.
-_TOO_LONG = re.compile(r"prompt is too long|maximum context length|context (?:length|window)", re.IGNORECASE)
 
 
 class ClaudeStream:
@@ -98,7 +96,7 @@ class ClaudeStream:
         """
         reason = result.get("terminal_reason")
         refused = self._failed or result.get("api_error_status") is not None or reason == "model_error"
-        if reason in _FULL or (refused and _TOO_LONG.search(str(result.get("result")))):
+        if reason in _FULL or (refused and too_long(result.get("result"))):
             return End.CONTEXT
         if refused:
             return End.API

@@ -31,16 +31,16 @@ def find_client(program: str) -> Path:
 
 
 @functools.cache
-def client_version(client: Path) -> str:
-    """What a client says to `--version`; it is asked once.
+def client_version(client: Path, question: str = "--version") -> str:
+    """The version that a client names when it is asked, which it is once.
 
     Raises:
         ConfigError: it does not run, or names no version.
     """
     with tempfile.TemporaryDirectory() as home:
         env = {"HOME": home, "PATH": os.environ.get("PATH", os.defpath)}
-        said = process.run([str(client), "--version"], limits=process.Limits(wall_s=_ASKED_S), env=env)
+        said = process.run([str(client), question], limits=process.Limits(wall_s=_ASKED_S), env=env)
     version = _VERSION.search(said.output) if said.ok else None
     if version is None:
         raise ConfigError(f"{client}: names no version ({said.output.strip()[-200:]}); run `make setup-agents` again")
-    return version[0]
+    return version[0].rstrip(".")

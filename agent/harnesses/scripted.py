@@ -1,18 +1,17 @@
 """Harness `scripted`: replays a plan of candidate files and needs no model."""
 
-import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
 from agent.harnesses import Command, Event, Launch, WireFormat
+from agent.harnesses.stream import read_line
 from agent.tools.offered import Tool
-from agent.usage import Usage
 from bench.errors import ConfigError
-from bench.judge.schemas import Closed, End, SetupRecord
+from bench.judge.schemas import Closed, SetupRecord
 from bench.wording import first_fault
 
 
@@ -88,18 +87,4 @@ class Scripted:
         return Command((*player, str(self._plan), str(launch.tools_file)), needs=(self._plan, *sorted(files)))
 
     def read(self, line: bytes) -> Event:
-        try:
-            return _event(json.loads(line))
-        except (ValueError, TypeError, KeyError):
-            return Event()
-
-
-def _event(event: dict[str, Any]) -> Event:
-    match event["type"]:
-        case "init":
-            return Event(tools=frozenset(event["tools"]), model=event["model"])
-        case "tool_call":
-            return Event(usage=Usage(**event["usage"]))
-        case "result":
-            return Event(end=End(event["end"]))
-    return Event()
+        return read_line(line)

@@ -1,14 +1,13 @@
 """The scripted client: a real process that replays a plan's steps and prints one event a line."""
 
-import json
 import os
 import shutil
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 from agent.harnesses.scripted import CallStep, ExitStep, SleepStep, read_plan
+from agent.harnesses.stream import emit
 from agent.tools.judge_tools import JudgeTools
 from agent.tools.score import score
 from agent.tools.settings import ToolSettings
@@ -26,9 +25,9 @@ def main(plan_file: str, tools_file: str) -> int:
     """Play the plan's steps for the kernel in `tools_file`; returns the process's exit code."""
     settings = ToolSettings.read(Path(tools_file))
     steps = read_plan(Path(plan_file)).get(settings.kernel)
-    _emit(type="init", tools=settings.tools, model="scripted")
+    emit("init", tools=settings.tools, model="scripted")
     if steps is None:
-        _emit(type="error", message=f"{plan_file}: no steps for kernel '{settings.kernel}'; add them")
+        emit("error", message=f"{plan_file}: no steps for kernel '{settings.kernel}'; add them")
         return 1
     tools = JudgeTools(settings)
     for step in steps:
@@ -37,7 +36,7 @@ def main(plan_file: str, tools_file: str) -> int:
         code = _play(step, tools)
         if code is not None:
             return code
-    _emit(type="result", end="finished")
+    emit("result", end="finished")
     return 0
 
 
@@ -57,22 +56,17 @@ def _call(step: CallStep, tools: JudgeTools) -> int | None:
     """Call a tool; a refusal is an answer to the agent, a judge that is gone ends the client."""
     name = f"{tools.settings.kernel}{tools.settings.language.suffix}"
     shutil.copyfile(step.file, tools.settings.folder / name)
-    _emit(type="tool_call", tool=step.tool, file=str(step.file), usage=STEP_USAGE)
+    emit("tool_call", tool=step.tool, file=str(step.file), usage=STEP_USAGE)
     try:
         answer = _TOOLS[step.tool](tools, name)
     except JudgeRefused as error:
-        _emit(type="tool_error", tool=step.tool, code=error.code, message=error.message)
+        emit("tool_error", tool=step.tool, code=error.code, message=error.message)
         return 1 if error.status is None or error.status >= _SERVER_ERROR else None
     except KernelcourtError as error:
-        _emit(type="tool_error", tool=step.tool, code="usage", message=str(error))
+        emit("tool_error", tool=step.tool, code="usage", message=str(error))
         return None
-    _emit(type="tool_result", tool=step.tool, answer=answer.model_dump(mode="json"))
+    emit("tool_result", tool=step.tool, answer=answer.model_dump(mode="json"))
     return None
-
-
-def _emit(**event: Any) -> None:
-    sys.stdout.write(json.dumps(event) + "\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

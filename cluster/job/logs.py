@@ -61,8 +61,8 @@ def _possible(layout: RunLayout) -> Iterator[Log]:
     for node in range(settings.agent_nodes):
         yield Log(LogRole.AGENT, str(node), layout.agent_log(node))
     for rank in range(plan.ranks):
-        for path in (layout.judge_log, layout.router_log, layout.upstream_log, layout.worker_log):
-            yield Log(LogRole.JUDGE, str(rank), path(rank))
+        for log_of in (layout.judge_log, layout.router_log, layout.upstream_log, layout.worker_log):
+            yield Log(LogRole.JUDGE, str(rank), log_of(rank))
     for path in sorted(layout.monitor.glob("*")):
         yield Log(LogRole.MONITOR, path.stem, path)
 

@@ -180,7 +180,8 @@ def recollected(layout: RunLayout) -> Ending:
     before = _before(layout)
     if before is None:
         return Ending(Cause.SERVICE_LOST, "the job died before its summary", ExitCode.SERVICE_LOST, 0.0)
-    return Ending(before.cause, before.reason, EXIT_CODES[before.cause], before.seconds)
+    failed = before.exit_code is ExitCode.MERGE_FAILED
+    return Ending(before.cause, before.reason, EXIT_CODES[before.cause] if failed else before.exit_code, before.seconds)
 
 
 def read_items(layout: RunLayout) -> tuple[Item, ...] | None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from agent.budget import BudgetMode
 from agent.endpoint import Wire
-from agent.harnesses import WireFormat, can_resume, check_budget_mode, load_harness
+from agent.harnesses import UNSERVED, WireFormat, can_resume, check_budget_mode, load_harness
 from bench.errors import ConfigError
 from bench.judge.schemas import Problem, SetupRecord
 from bench.task import find_task
@@ -114,7 +114,7 @@ def _check_wire(settings: JobSettings, spoken: WireFormat) -> None:
     if settings.inference_source != "service" or settings.agent_llm_mode == "gateway":
         return
     served = SERVICE_WIRES[settings.inference_service_api]
-    if spoken not in ("none", *served):
+    if spoken not in UNSERVED.union(served):
         raise ConfigError(
             f"speaks {spoken}, and INFERENCE_SERVICE_API={settings.inference_service_api} is {' and '.join(served)}; "
             "choose a harness that does, or another model"
