@@ -389,7 +389,7 @@ def test_imports_without_what_only_a_judge_needs() -> None:
 import importlib, pkgutil, sys
 class Wall:
     def find_spec(self, name, *_):
-        if name.split('.')[0] in {'numpy', 'scipy', 'sqlalchemy', 'fastapi', 'uvicorn', 'torch'}:
+        if name.split('.')[0] in {'numpy', 'scipy', 'sqlalchemy', 'fastapi', 'torch'}:
             raise ImportError(name)
 sys.meta_path.insert(0, Wall())
 import agent

@@ -139,7 +139,9 @@ def test_a_job_that_only_serves_needs_no_problems(tmp_path):
     [
         pytest.param({"container_runtime": "ce"}, "CONTAINER_RUNTIME=ce", id="runtime"),
         pytest.param({"device": "hip"}, "DEVICE=hip", id="device"),
-        pytest.param({"inference_nodes": 1, "agent_nodes": 0, "judge_nodes": 0}, "only serves a model", id="serve-only"),
+        pytest.param(
+            {"inference_nodes": 1, "agent_nodes": 0, "judge_nodes": 0}, "only serves a model", id="serve-only"
+        ),
         pytest.param({"arena_power": 2.0}, "ARENA_POWER=2.0: nothing follows", id="arena"),
     ],
 )

@@ -337,14 +337,14 @@ def test_setups_of_one_job_must_agree(tmp_path, rendered):
 
 
 def test_a_setup_is_given_once(rendered):
-    with pytest.raises(ConfigError, match="'gold' is also that of"):
+    with pytest.raises(ConfigError, match=r"'gold' is also that of"):
         read_wave([rendered[0], rendered[0]])
 
 
 def test_an_unknown_harness_names_those_that_are_installed(tmp_path):
     env = tmp_path / ".env.x"
     env.write_text("SETUP=x\nHARNESS=scriptd\nKERNELS=axpy\n")
-    with pytest.raises(ConfigError, match="unknown harness 'scriptd'; installed ones: scripted"):
+    with pytest.raises(ConfigError, match=r"unknown harness 'scriptd'; installed ones: .*scripted"):
         read_wave([env])
 
 

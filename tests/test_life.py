@@ -303,7 +303,9 @@ def test_a_signal_tears_the_job_down_and_keeps_what_there_is(live, number, code)
 
 def test_a_rank_that_is_lost_while_the_job_drains_degrades_it(live, tmp_path):
     view = Notes()
-    judge = MORTAL.replace("{first}", "1").replace("server.serve", "health['inflight_submits'] = config.rank\nserver.serve")
+    judge = MORTAL.replace("{first}", "1").replace(
+        "server.serve", "health['inflight_submits'] = config.rank\nserver.serve"
+    )
     view.phase = lambda text: text.startswith("finished") and (tmp_path / "runs/job-1/agents/node-0/up").touch()
     layout, summary = live(StandIns(2, judge=judge), view, JUDGES_PER_NODE=2)
     assert summary.ending.exit_code is ExitCode.DEGRADED

@@ -61,9 +61,9 @@ def test_without_settings_it_says_where_they_come_from(kcourt: Kcourt, tmp_path:
     ran = kcourt("tool", "score", env={"KCOURT_TOOLS": ""})
     assert (ran.code, ran.out) == (2, "")
     assert "--settings FILE" in ran.err
-    gone = kcourt("tool", "score", "--settings", str(tmp_path / "gone.json"))
+    gone = kcourt("tool", "score", "--json", "--settings", str(tmp_path / "gone.json"))
     assert gone.code == 64
-    assert "gone.json" in gone.err
+    assert "gone.json" in gone.json["error"]["message"]
 
 
 def test_a_sealed_agent_has_this_command_alone(tmp_path: Path) -> None:

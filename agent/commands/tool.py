@@ -20,6 +20,9 @@ def tool(
     settings: Annotated[
         Path | None, typer.Option(help="`tools.json` of the attempt; default: what KCOURT_TOOLS names.")
     ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print what is wrong with the command line as JSON too; a reply always is.")
+    ] = False,
 ) -> None:
     """Call a tool as an agent's client does; prints one JSON object.
 
