@@ -336,6 +336,17 @@ def test_a_rank_that_nobody_reaches_is_not_waited_for_as_one_that_restarts(monke
         judges.close()
 
 
+def test_calls_side_by_side_leave_a_lost_rank_once() -> None:
+    with StubJudge(0, SECRET, lost=True) as lost, StubJudge(1, SECRET) as next_one, StubJudge(2, SECRET) as spare:
+        urls = [lost.url, next_one.url, spare.url]
+        judges = Judges(urls, 0, token_for(SECRET, "multi.n0.p0.w0"), tries=1)
+        with ThreadPoolExecutor(8) as threads:
+            asked = [threads.submit(judges.ask, "score", REQUEST, Envelope(attempt=1)) for _ in range(8)]
+        assert {answer.result().rank for answer in asked} == {1}
+        assert judges.rank == 1 and spare.seen == []
+        judges.close()
+
+
 def test_last_rank_gives_its_own_reason() -> None:
     with StubJudge(0, SECRET, lost=True) as one, StubJudge(1, SECRET, lost=True) as other:
         judges = Judges([one.url, other.url], 1, token_for(SECRET, "s.n0.p0.w0"), tries=1)

@@ -160,19 +160,27 @@ def test_calls_run_side_by_side_and_one_outlives_a_judge(talk: Callable[..., Non
     running.wait_until_healthy()
 
 
-def test_a_server_ends_with_its_client(talk: Callable[..., None], running: Rank) -> None:
-    async def conversation(client: ClientSession, folder: Path) -> None:
-        go = folder / "go"
-        (folder / "axpy.c").write_text(f"// fake: wait {go}")
-        with anyio.move_on_after(None) as scope:
-            async with anyio.create_task_group() as calls:
-                calls.start_soon(client.call_tool, "submit", {})
-                await to_thread.run_sync(wait_for, Path(f"{go}.reached"))
-                scope.cancel()
-
-    talk(conversation, "solo.n0.p3.w0")
-    # The client's way out waits for the server's; here it has left, and the grade still waits.
+def test_a_server_ends_with_its_client_and_the_grade_goes_on(running: Rank, tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    tools_file = write_settings(tmp_path, [f"http://127.0.0.1:{running.port}"], "solo.n0.p3.w0")
+    (tmp_path / "folder" / "axpy.c").write_text(f"// fake: wait {go}")
+    client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    messages: list[dict[str, Any]] = [
+        {"id": 1, "method": "initialize", "params": client},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": {"name": "submit", "arguments": {}}},
+    ]
+    lines = "".join(json.dumps({"jsonrpc": "2.0"} | message) + "\n" for message in messages)
+    argv = [sys.executable, "-P", "-m", "agent.tools.server", str(tools_file)]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as server:
+        assert server.stdin is not None
+        server.stdin.write(lines)
+        server.stdin.flush()
+        wait_for(Path(f"{go}.reached"))
+        server.stdin.close()
+        assert server.wait(PATIENCE_S) == 0
     assert running.http.get("/health").json()["inflight_submits"] == 1
+    go.touch()
 
 
 @pytest.mark.parametrize("mode", SubmissionMode)

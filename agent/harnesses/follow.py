@@ -78,17 +78,26 @@ class Trajectories:
             with suppress(OSError, ValueError):  # it is being written
                 yield from self._of(path, json.loads(path.read_bytes()))
 
-    def _of(self, path: Path, document: dict[str, Any]) -> Iterator[bytes]:
-        messages = document["messages"]
-        fresh = messages[self._told.get(path, 0) :]
-        self._told[path] = len(messages)
+    def _of(self, path: Path, document: Any) -> Iterator[bytes]:
+        match document:
+            case {"messages": [*messages], "info": {"exit_status": status}}:
+                fresh = messages[self._told.get(path, 0) :]
+                self._told[path] = len(messages)
+            case _:
+                return
         for message in fresh:
             yield json.dumps({"type": "message", "file": path.name, "message": message}).encode()
-        status = document["info"].get("exit_status")
         if status and path not in self._ended:
             self._ended.add(path)
-            said = messages[-1].get("content") if messages else None
-            yield json.dumps({"type": "exit", "file": path.name, "status": status, "said": said}).encode()
+            yield json.dumps({"type": "exit", "file": path.name, "status": status, "said": _last(messages)}).encode()
+
+
+def _last(messages: list[Any]) -> object:
+    """What the last message of a trajectory says."""
+    match messages:
+        case [*_, {"content": said}]:
+            return said
+    return None
 
 
 def main(told: str) -> int:

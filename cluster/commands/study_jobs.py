@@ -159,9 +159,10 @@ def accounts_of(study: Study, built: Sequence[RenderedSetup], run_root: Path | N
 
     Raises:
         ConfigError: a rendered file, or a run's plan or summary, is damaged.
-        EnvironmentFault: squeue is here and does not answer.
+        EnvironmentFault: the study's jobs go through Slurm, and squeue is here and does not answer.
     """
-    jobs = queue.jobs_of(str(os.getuid())) if shutil.which("squeue") else []
+    in_slurm = any(setup.choices.system.facts.launcher == "slurm" for setup in built)
+    jobs = queue.jobs_of(str(os.getuid())) if in_slurm and shutil.which("squeue") else []
     rendered = [_rendered(setup) for setup in built]
     runs = find_runs([run_root.resolve()] if run_root else _run_roots(rendered))
     planned = [Planned(settings.record, problems) for settings, problems in rendered]

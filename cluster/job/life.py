@@ -230,8 +230,12 @@ def _tear_down(job: Job, lived: Lived, services: Services, interrupts: Interrupt
 
 def _drain(job: Job, lived: Lived, services: Services, interrupts: Interrupts) -> Lived:
     """Wait for the submits that are still in flight, and for ranks that may hold some."""
-    job.state.note(Phase.DRAINING, left_s=job.launcher.seconds_left)
-    drained = drain(services.ranks, interrupts.pause, _drain_limit(job), lambda: interrupts.verdict is not None)
+    drained = drain(
+        lambda: _seen_draining(job, services),
+        interrupts.pause,
+        _drain_limit(job),
+        lambda: interrupts.verdict is not None,
+    )
     sight = lived.sight and replace(lived.sight, ranks=drained.ranks)
     if drained.complete:
         return Lived(lived.verdict, sight)
