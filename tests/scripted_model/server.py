@@ -42,11 +42,12 @@ def demo_course(prompt: str) -> list[Step]:
 
 @dataclass
 class ScriptedModel:
-    """The server; `asked` holds every request that had tools or a prompt, in the order of arrival."""
+    """The server, on loopback unless told; `asked` holds every request that had tools or a prompt, in the order of arrival."""
 
     script: Script | None
     log: Path | None = None
     port: int = 0
+    host: str = "127.0.0.1"
     asked: list[Asked] = field(default_factory=list)
     failed: Counter[tuple[str, int]] = field(default_factory=Counter)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -54,7 +55,7 @@ class ScriptedModel:
 
     def __enter__(self) -> "ScriptedModel":
         handler = type("Handler", (_Handler,), {"model": self})
-        self._server = _Server(("127.0.0.1", self.port), handler)
+        self._server = _Server((self.host, self.port), handler)
         threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
         return self
 
@@ -65,7 +66,7 @@ class ScriptedModel:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}"
+        return f"http://{self.host}:{self._server.server_port}"
 
     def step(self, asked: Asked) -> Step:
         """The step that answers a request: failures that are due come before the turn itself."""
