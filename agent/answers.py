@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import ValidationError
 
 from agent.journal import read_left
-from bench.judge.schemas import Answer, Closed, GradeRequest, Outcome, ProfileAnswer
+from bench.judge.schemas import Answer, Closed, GradeRequest, Outcome, ProfileAnswer, SearchAnswer
 
 # The largest text that is sent as a submission, bytes.
 SOURCE_CAP_BYTES = 4 << 20
@@ -26,11 +26,12 @@ class Call(Closed):
     """One line of `answers.jsonl`: a call and either its answer or why there is none."""
 
     at: str
-    route: Literal["score", "submit", "profile"]
+    route: Literal["score", "submit", "profile", "search"]
     key: str
     tokens: int
     answer: Answer | None = None
     profile: ProfileAnswer | None = None
+    search: SearchAnswer | None = None
     refusal: Refusal | None = None
 
 

@@ -7,7 +7,15 @@ from dataclasses import replace
 from typing import Literal, TypeVar
 
 from bench.judge.client import ATTEMPTS, Envelope, JudgeClient, JudgeRefused
-from bench.judge.schemas import Answer, GradeRequest, Outcome, ProfileAnswer, ProfileRequest
+from bench.judge.schemas import (
+    Answer,
+    GradeRequest,
+    Outcome,
+    ProfileAnswer,
+    ProfileRequest,
+    SearchAnswer,
+    SearchRequest,
+)
 
 Route = Literal["score", "submit"]
 A = TypeVar("A")
@@ -60,6 +68,10 @@ class Judges:
     def profile(self, request: ProfileRequest) -> ProfileAnswer:
         """Have `request` profiled; its `rank` is set here. Raises JudgeRefused, as `ask` does."""
         return self._surviving(lambda rank: self._connected(rank).profile(request.model_copy(update={"rank": rank})))
+
+    def search(self, request: SearchRequest) -> SearchAnswer:
+        """Search the web, through any rank. Raises JudgeRefused."""
+        return self._surviving(lambda rank: self._connected(rank).search(request))
 
     def _surviving(self, call: Callable[[int], A]) -> A:
         while True:

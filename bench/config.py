@@ -7,10 +7,13 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from bench.errors import ConfigError
-from bench.judge.schemas import ADHOC, InputMode, Preset, SetupRecord
+from bench.judge.schemas import ADHOC, InputMode, JudgeTool, Preset, SetupRecord
+from bench.judge.search.config import SearchConfig
 from bench.measure.protocols import PROTOCOLS, ProtocolRole
 from bench.wording import first_fault
 
+# Every setup has these unless it is said.
+USUAL_TOOLS = (JudgeTool.SCORE, JudgeTool.PROFILE)
 Port = Annotated[int, Field(ge=1, le=65535)]
 
 
@@ -48,6 +51,10 @@ class JudgeConfig(BaseModel):
         Field(description="Job secret for tokens and seeds; none makes an open judge (loopback only)."),
     ] = None
     setups: Annotated[dict[str, SetupRecord], Field(description="Setups this job serves, by name.")] = {}
+    tools: Annotated[
+        dict[str, tuple[JudgeTool, ...]],
+        Field(description="Of score, profile and search, what a setup's agents have, by setup; else score, profile."),
+    ] = {}
     problems: Annotated[
         tuple[str, ...],
         Field(description="Kernel of each of the job's problems, by global index: a token is good for that one."),
@@ -69,6 +76,9 @@ class JudgeConfig(BaseModel):
     ] = True
     queue_limit: Annotated[int, Field(ge=1, description="Waiting requests beyond which 429 is answered.")] = 256
     max_body_bytes: Annotated[int, Field(ge=1024, description="Largest request body, bytes.")] = 8 << 20
+    search: Annotated[SearchConfig, Field(description="Web search, where the judge's environment holds its key.")] = (
+        SearchConfig()
+    )
 
     @model_validator(mode="after")
     def _cores_together(self) -> Self:
@@ -82,6 +92,10 @@ class JudgeConfig(BaseModel):
     def to_warm(self) -> tuple[str, ...]:
         """This rank's share of the job's kernels, which it builds ahead."""
         return tuple(dict.fromkeys(self.problems))[self.rank :: self.ranks] if self.warm_up else ()
+
+    def tools_of(self, setup: str) -> tuple[JudgeTool, ...]:
+        """What the agents of a setup may ask for beside the grade that counts."""
+        return self.tools.get(setup, USUAL_TOOLS)
 
     @classmethod
     def read(cls, path: Path) -> "JudgeConfig":

@@ -20,6 +20,8 @@ from bench.judge.schemas import (
     ProfileAnswer,
     ProfileRequest,
     ProfileTool,
+    SearchAnswer,
+    SearchRequest,
 )
 
 
@@ -60,6 +62,17 @@ class JudgeTools:
         self._keep(call, profile=answer)
         return answer
 
+    def search(self, query: str) -> SearchAnswer:
+        """Search the web; it counts as nothing. Raises JudgeRefused."""
+        call = Call(at=utc_now(), route="search", key=uuid.uuid4().hex, tokens=self._tokens())
+        try:
+            answer = self._judges.search(SearchRequest(query=query))
+        except JudgeRefused as error:
+            self._keep(call, refusal=_refusal(error))
+            raise
+        self._keep(call, search=answer)
+        return answer
+
     def settle(self) -> None:
         """Ask again for the answer to a submit whose caller died before it came, if there is one."""
         pending = read_pending(self.settings.pending_file)
@@ -90,7 +103,7 @@ class JudgeTools:
         self._keep(call, answer=answer)
         return answer
 
-    def _keep(self, call: Call, **end: Answer | ProfileAnswer | Refusal) -> None:
+    def _keep(self, call: Call, **end: Answer | ProfileAnswer | SearchAnswer | Refusal) -> None:
         call = call.model_copy(update={"at": utc_now(), **end})
         append_json(self.settings.answers_file, json.loads(call.model_dump_json()))
 

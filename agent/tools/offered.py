@@ -12,6 +12,7 @@ class Tool(StrEnum):
     SCORE = "score"
     SUBMIT = "submit"
     PROFILE = "profile"
+    SEARCH = "search"
     SYNTAX_CHECK = "syntax_check"
 
 

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from bench.judge.schemas import Answer, Outcome, ProfileAnswer
+from bench.judge.schemas import Answer, Outcome, ProfileAnswer, SearchAnswer
 
 # Clients refuse or spill a result of some ten thousand tokens; a build log or a report is told by its two ends.
 TEXT_CAP_CHARS = 12_000
@@ -26,6 +26,14 @@ def profiled(answer: ProfileAnswer) -> dict[str, Any]:
         return named | {"detail": _plain(answer.model_dump_json()).get("detail", {})}
     counted = _plain(answer.counters.model_dump_json(exclude={"functions", "lines"}))
     return named | {"report": capped(answer.report), "counters": counted}
+
+
+def looked_up(answer: SearchAnswer) -> dict[str, Any]:
+    """A search: the summary with its sources or, where there is none, the sources with their excerpts."""
+    found = _plain(answer.model_dump_json(exclude={"query", "model"}))
+    if answer.answer is not None:
+        found["sources"] = [f"[{number}] {one.title}: {one.url}" for number, one in enumerate(answer.sources, start=1)]
+    return found
 
 
 def capped(text: str) -> str:

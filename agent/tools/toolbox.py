@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from agent.tools import profile, score, submit, syntax_check
+from agent.tools import profile, score, search, submit, syntax_check
 from agent.tools.offered import Tool
 from agent.tools.settings import ToolSettings
 from agent.tools.spec import FileInput, Spec
@@ -22,6 +22,7 @@ SPECS: dict[Tool, Spec] = {
     Tool.SCORE: score.SPEC,
     Tool.SUBMIT: submit.SPEC,
     Tool.PROFILE: profile.SPEC,
+    Tool.SEARCH: search.SPEC,
     Tool.SYNTAX_CHECK: syntax_check.SPEC,
 }
 _LATER = "call the tool again in a minute; a call that was answered so counts as nothing"

@@ -18,7 +18,9 @@ from bench.results import queries
 from bench.results.checks import Checked, Expectation, check_all
 from bench.results.merge import merge
 from bench.results.queries import Assignment
+from bench.results.replay import recorded, write_plan
 from bench.results.trajectories import Point, trajectories
+from bench.wording import nearest
 
 app = typer.Typer(help=__doc__, no_args_is_help=True)
 
@@ -50,6 +52,28 @@ def merge_databases(
     typer.echo(
         f"{target}: {report.grades} grades in {report.episodes} episodes of {report.setups} setups,"
         f" from {len(report.inputs)} databases; {report.unrecorded_episodes} episodes left no record"
+    )
+
+
+@app.command()
+def migrate(
+    source: Annotated[Path, typer.Argument(metavar="OLD", help="Database of an earlier version.")],
+    target: Annotated[Path, typer.Argument(metavar="NEW", help="Database to make; the old one stays as it is.")],
+    as_json: Json = False,
+) -> None:
+    """Write the rows of an older database to a new one that this version reads.
+
+    Example: kcourt db migrate results.db results-2.db
+    """
+    from bench.results.migrate import migrate as migrated
+
+    done = migrated(source, target)
+    if as_json:
+        _print_json(vars(done))
+        return
+    rows = ", ".join(f"{number} {table}" for table, number in done.rows.items() if number)
+    typer.echo(
+        f"{target}: version {done.from_version} became this one's: {rows}; empty: {', '.join(done.empty) or 'none'}"
     )
 
 
@@ -117,6 +141,40 @@ def show_trajectories(
         csv.writer(sys.stdout, lineterminator="\n").writerows([REQUEST_COLUMNS, *rows])
     else:
         console_for().print(plain_table(REQUEST_COLUMNS, rows))
+
+
+@app.command()
+def replay(
+    databases: Databases,
+    setup: Annotated[str, typer.Option(help="Whose episodes to play again.")],
+    into: Annotated[Path, typer.Option(help="Folder for the candidates and `plan.json`.")],
+    slot: Annotated[int, typer.Option(min=0, help="Repeat slot of the episodes.")] = 0,
+    as_json: Json = False,
+) -> None:
+    """Write a plan for the scripted harness that sends again what a setup's episodes sent, for AGENT_SCRIPT.
+
+    Of each kernel it takes the latest episode and its last attempt. A harness without a model then asks the same of a
+    judge: after a change of the judge, on another machine, or to look at what a model did.
+
+    Example: kcourt db replay results.db --setup arena-claude-c --into again
+    """
+    with queries.opened(databases) as db:
+        episodes = recorded(db, setup, slot)
+        known = sorted({one.assignment.setup for one in trajectories(db)})
+    if not episodes:
+        near = f"; did you mean {nearest(setup, known)}?" if known else ""
+        raise UsageError(f"--setup: no episode of '{setup}' in slot {slot} asked for a grade here{near}")
+    try:
+        plan = write_plan(episodes, into)
+    except OSError as error:
+        raise UsageError(f"--into: {into} cannot be written ({error.strerror})") from error
+    requests = sum(map(len, episodes.values()))
+    if as_json:
+        _print_json({"plan": str(plan), "kernels": list(episodes), "requests": requests})
+    else:
+        typer.echo(
+            f"{plan}: {requests} requests for {len(episodes)} kernels; give it to HARNESS=scripted, AGENT_SCRIPT"
+        )
 
 
 def _root(path: Path) -> bytes:

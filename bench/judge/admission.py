@@ -22,9 +22,11 @@ from bench.judge.schemas import (
     ADHOC,
     PROFILED,
     SECRET_BYTES,
+    Closed,
     GradeRequest,
     Header,
     InputMode,
+    JudgeTool,
     Kind,
     Language,
     ProfileRequest,
@@ -43,7 +45,7 @@ MODES = {
 }
 
 
-R = TypeVar("R", bound=GradeRequest)
+R = TypeVar("R", bound=Closed)
 # What stands in the seed tree for an episode's profiles, where grades have their ids.
 PROFILE_SEED = "profile"
 
@@ -149,8 +151,20 @@ def check_route(route: Route, caller: Caller) -> None:
         return
     if caller.setup.submission_mode is SubmissionMode.BLIND:
         raise Refused(403, "blind_mode", "this episode has no previews (blind mode); use /submit")
+    check_agent(caller)
+
+
+def check_agent(caller: Caller) -> None:
+    """Raises Refused (403) when the driver asks for what is there for agents."""
     if caller.driver:
         raise Refused(403, "driver_only_submits", "the driver's token promotes and harvests at /submit only")
+
+
+def check_tool(tool: JudgeTool, caller: Caller, config: JudgeConfig) -> None:
+    """Raises Refused (403) when the caller's setup does not have this tool; at an open judge everybody has all."""
+    if caller.label and tool not in config.tools_of(caller.setup.setup):
+        message = f"treatment '{caller.setup.treatment}' of setup '{caller.setup.setup}' has no {tool}; go on without"
+        raise Refused(403, "tool_withheld", message)
 
 
 def strict_json(body: bytes) -> Any:
@@ -202,7 +216,7 @@ def parse(body: bytes, model: type[R]) -> R:
     return request
 
 
-def _first_fault(error: ValidationError, model: type[GradeRequest]) -> str:
+def _first_fault(error: ValidationError, model: type[Closed]) -> str:
     fault = first_fault(error)
     if fault.type == "extra_forbidden":
         return f"unknown field '{fault.where}'; the fields are {', '.join(model.model_fields)}"

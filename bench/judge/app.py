@@ -1,6 +1,7 @@
 """The judge as a process: `python -m bench.judge.app <config.json>`, started and watched by its router."""
 
 import asyncio
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +16,8 @@ from bench.judge.logs import log_to
 from bench.judge.metrics import Metrics
 from bench.judge.routes import create_app
 from bench.judge.scheduler import Scheduler
+from bench.judge.search.config import KEY_VARIABLE
+from bench.judge.search.searches import Searches
 from bench.judge.service import GradeService
 from bench.records import WarmOrder
 from bench.results.shard import Shard
@@ -44,7 +47,8 @@ async def _serve(config: JudgeConfig, worker_argv: Sequence[str]) -> int:
         scheduler = Scheduler(worker_argv, errors, config.queue_limit, to_warm=_warm_orders(config))
         metrics = Metrics(lambda: scheduler.depth)
         service = GradeService(config, secret, shard, scheduler, metrics.graded)
-        server = serving.server(create_app(service, metrics, secret), service.health_json, serving.FINISH_S)
+        searches = _searches(config, scheduler, metrics)
+        server = serving.server(create_app(service, metrics, secret, searches), service.health_json, serving.FINISH_S)
         listener = serving.listen(serving.LOOPBACK, config.judge_port)
         # It ends only by a fault of its own, and the judge with it: the supervisor starts a fresh one.
         measuring = asyncio.create_task(scheduler.run())
@@ -55,7 +59,17 @@ async def _serve(config: JudgeConfig, worker_argv: Sequence[str]) -> int:
             await service.drain(serving.DRAIN_S)
         server.should_exit = True
         await answering
+        if searches:
+            await searches.close()
         return await _end(measuring)
+
+
+def _searches(config: JudgeConfig, scheduler: Scheduler, metrics: Metrics) -> Searches | None:
+    """The web search, where the environment holds its key; what is started from here on does not inherit that."""
+    key = os.environ.pop(KEY_VARIABLE, "")
+    if not key:
+        return None
+    return Searches(config.search, key, lambda: scheduler.ready.timing if scheduler.ready else (), metrics.searched)
 
 
 def _warm_orders(config: JudgeConfig) -> list[WarmOrder]:

@@ -20,6 +20,7 @@ from pydantic import ValidationError
 
 from bench.judge.schemas import (
     Answer,
+    Closed,
     ErrorBody,
     GradeRequest,
     Header,
@@ -29,9 +30,11 @@ from bench.judge.schemas import (
     ProfileAnswer,
     ProfileRequest,
     Queued,
+    SearchAnswer,
+    SearchRequest,
 )
 
-A = TypeVar("A", Answer, ProfileAnswer, Queued)
+A = TypeVar("A", Answer, ProfileAnswer, SearchAnswer, Queued)
 # A judge that restarts grades itself before it answers again; these waits add up to about two minutes.
 ATTEMPTS = 28
 WAIT_FIRST_S, WAIT_MAX_S = 0.2, 5.0
@@ -144,6 +147,11 @@ class JudgeClient:
         body, headers = _letter(request, Envelope())
         return _answer(self._send("POST", "/profile", body, headers), ProfileAnswer)
 
+    def search(self, request: SearchRequest | Mapping[str, Any]) -> SearchAnswer:
+        """One web search; not recorded either."""
+        body, headers = _letter(request, Envelope())
+        return _answer(self._send("POST", "/search", body, headers), SearchAnswer)
+
     def grade(self, grade_id: str) -> Answer | None:
         """The answer to an earlier request, or None while it is being graded."""
         response = self._send("GET", f"/grades/{grade_id}")
@@ -249,9 +257,9 @@ class _Patience:
         return now - self._unreachable_since < self._limit_s
 
 
-def _letter(request: GradeRequest | Mapping[str, Any], envelope: Envelope) -> tuple[bytes, dict[str, str]]:
+def _letter(request: Closed | Mapping[str, Any], envelope: Envelope) -> tuple[bytes, dict[str, str]]:
     """Body and headers, made once: a retry must carry the same bytes, the judge compares them under the key."""
-    fields = request.model_dump(mode="json", exclude_none=True) if isinstance(request, GradeRequest) else request
+    fields = request.model_dump(mode="json", exclude_none=True) if isinstance(request, Closed) else request
     return json.dumps(fields).encode(), {"Content-Type": "application/json", **envelope.headers()}
 
 

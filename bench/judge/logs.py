@@ -35,6 +35,8 @@ def log_to(path: Path) -> None:
             ],
         )
     )
+    # It would log whole URLs, and the one that a search provider is asked at holds the key.
+    logging.getLogger("httpx").setLevel(logging.WARNING)
     logging.basicConfig(handlers=[handler], level=logging.INFO, force=True)
     structlog.configure(
         processors=[*_SHARED, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],

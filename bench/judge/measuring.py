@@ -24,6 +24,11 @@ class Ready(Closed):
     device: str = "cpu"
     cores: dict[str, Any] = Field(default_factory=dict)
 
+    @property
+    def timing(self) -> tuple[int, ...]:
+        """Cores that timed code runs on."""
+        return tuple(self.cores.get("timing", ()))
+
 
 class _Line(Closed):
     """One line of the measuring process: exactly one of these is there."""

@@ -25,6 +25,9 @@ class Metrics:
         self._profiles = Counter(
             "kcourt_profiles", "Profiles by tool and outcome.", ["tool", "outcome"], registry=self._registry
         )
+        self._searches = Counter(
+            "kcourt_searches", "Web searches by how they ended.", ["result"], registry=self._registry
+        )
         self._waited = Histogram("kcourt_queue_seconds", "Time in the queue.", buckets=SECONDS, registry=self._registry)
         self._worked = Histogram(
             "kcourt_grade_seconds", "Time from queue to report.", buckets=SECONDS, registry=self._registry
@@ -42,6 +45,9 @@ class Metrics:
 
     def profiled(self, tool: ProfileTool, outcome: Outcome) -> None:
         self._profiles.labels(tool, outcome).inc()
+
+    def searched(self, result: str) -> None:
+        self._searches.labels(result).inc()
 
     def text(self) -> bytes:
         """The metrics in Prometheus' text format."""

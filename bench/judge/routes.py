@@ -10,7 +10,16 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from bench.judge.admission import Route, admit, admit_profile, check_route, known_task
+from bench.judge.admission import (
+    Route,
+    admit,
+    admit_profile,
+    check_agent,
+    check_route,
+    check_tool,
+    known_task,
+    parse,
+)
 from bench.judge.caller import Caller, identify
 from bench.judge.contract import contract
 from bench.judge.gateway import Gateway
@@ -20,14 +29,19 @@ from bench.judge.profiling import Profiles
 from bench.judge.refusal import Refused, error_body, too_large
 from bench.judge.schemas import (
     Answer,
+    Closed,
     ErrorBody,
     GradeRequest,
     Health,
+    JudgeTool,
     Language,
     ProfileAnswer,
     ProfileRequest,
     Queued,
+    SearchAnswer,
+    SearchRequest,
 )
+from bench.judge.search.searches import Searches
 from bench.judge.service import ROUTES, GradeService, Pending
 from bench.results.shard import StoredAnswer
 from bench.version import package_version
@@ -39,18 +53,21 @@ JSON = "application/json"
 CLIENT_GONE = 499
 
 
-def _body_of(model: type[GradeRequest]) -> dict[str, Any]:
+def _body_of(model: type[Closed]) -> dict[str, Any]:
     """The OpenAPI part that describes a route's body."""
     return {"requestBody": {"required": True, "content": {JSON: {"schema": model.model_json_schema()}}}}
 
 
 class Endpoints:
-    """The judge's routes over one service. `secret` is None on an open judge."""
+    """The judge's routes over one service. `secret` is None on an open judge, `searches` where none is provisioned."""
 
-    def __init__(self, service: GradeService, metrics: Metrics, secret: bytes | None) -> None:
+    def __init__(
+        self, service: GradeService, metrics: Metrics, secret: bytes | None, searches: Searches | None
+    ) -> None:
         self._service, self._metrics, self._secret = service, metrics, secret
         self._config = service.config
         self._profiles = Profiles(service.config, service.scheduler, metrics.profiled)
+        self._searches = searches
 
     async def health(self) -> Health:
         """Whether this judge grades, and how much waits."""
@@ -92,20 +109,23 @@ class Endpoints:
         """One profiler run: where the time goes, by function and line. It is no grade, and not recorded."""
         caller = self._caller(request)
         check_route(Route.SCORE, caller)  # allowed where previews are
+        check_tool(JudgeTool.PROFILE, caller, self._config)
         body = await _body(request, self._config.max_body_bytes)
         order = await asyncio.to_thread(admit_profile, body, request.headers, caller, self._config, self._secret)
         self._service.check_fit()
         answering = asyncio.ensure_future(self._profiles.answer(order))
-        try:
-            left = await _leaves(request, answering, kernel=order.kernel, tool=order.tool)
-            return Response(status_code=CLIENT_GONE) if left else Response(answering.result(), media_type=JSON)
-        finally:
-            answering.cancel()  # nobody waits for it, and it would not be stored
+        return await _unless_left(request, answering, kernel=order.kernel, tool=order.tool)
 
     async def search(self, request: Request) -> Response:
-        """Web search."""
-        self._caller(request)
-        raise Refused(503, "not_provisioned", "no web search is provisioned on this judge; go on without it")
+        """Web search: pages that are about a query, and what the job's model makes of them. It is not recorded."""
+        caller = self._caller(request)
+        check_agent(caller)
+        check_tool(JudgeTool.SEARCH, caller, self._config)
+        if self._searches is None:
+            raise Refused(503, "not_provisioned", "no web search is provisioned on this judge; go on without it")
+        asked = parse(await _body(request, self._config.max_body_bytes), SearchRequest)
+        answering = asyncio.ensure_future(self._searches.answer(caller.label, asked))
+        return await _unless_left(request, answering, query=asked.query)
 
     async def metrics(self) -> Response:
         """Prometheus metrics."""
@@ -117,6 +137,8 @@ class Endpoints:
     async def _grade(self, route: Route, request: Request) -> Response:
         caller = self._caller(request)
         check_route(route, caller)
+        if route is Route.SCORE:
+            check_tool(JudgeTool.SCORE, caller, self._config)
         body = await _body(request, self._config.max_body_bytes)
         submission = await asyncio.to_thread(admit, route, body, request.headers, caller, self._config)
         found = await self._service.open(submission)
@@ -146,6 +168,15 @@ async def _within(found: Pending | StoredAnswer, request: Request, wait_s: int |
     if await _leaves(request, found.done, wait_s, grade_id=found.grade_id):
         return Response(status_code=CLIENT_GONE)
     return Response(found.done.result(), media_type=JSON) if found.done.done() else _queued(found)
+
+
+async def _unless_left(request: Request, answering: "asyncio.Future[str]", **about: str) -> Response:
+    """An answer that is stored nowhere: it is given up when nobody waits for it any more."""
+    try:
+        left = await _leaves(request, answering, None, **about)
+        return Response(status_code=CLIENT_GONE) if left else Response(answering.result(), media_type=JSON)
+    finally:
+        answering.cancel()
 
 
 async def _leaves(request: Request, done: "asyncio.Future[str]", wait_s: int | None = None, **about: str) -> bool:
@@ -201,12 +232,14 @@ def _worded(error: Exception) -> tuple[int, str, str]:
     )
 
 
-def create_app(service: GradeService, metrics: Metrics, secret: bytes | None) -> Gateway:
+def create_app(
+    service: GradeService, metrics: Metrics, secret: bytes | None, searches: Searches | None = None
+) -> Gateway:
     """The judge as an ASGI application."""
     app = FastAPI(title="Kernelcourt judge", version=package_version(), redoc_url=None)
     for kind in (Refused, RequestValidationError, HTTPException, Exception):
         app.add_exception_handler(kind, _refused)
-    _add_routes(app, Endpoints(service, metrics, secret))
+    _add_routes(app, Endpoints(service, metrics, secret, searches))
     return Gateway(app, metrics, (*ROUTES, "/docs"))
 
 
@@ -224,6 +257,6 @@ def _add_routes(app: FastAPI, endpoints: Endpoints) -> None:
     add("POST", "/score", endpoints.score, response_model=Answer, openapi_extra=_body_of(GradeRequest))
     add("POST", "/submit", endpoints.submit, response_model=Answer, openapi_extra=_body_of(GradeRequest))
     add("POST", "/profile", endpoints.profile, response_model=ProfileAnswer, openapi_extra=_body_of(ProfileRequest))
-    add("POST", "/search", endpoints.search)
+    add("POST", "/search", endpoints.search, response_model=SearchAnswer, openapi_extra=_body_of(SearchRequest))
     add("GET", "/grades/{grade_id}", endpoints.grade, response_model=Answer)
     add("GET", "/metrics", endpoints.metrics)

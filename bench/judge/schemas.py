@@ -11,7 +11,7 @@ from enum import StrEnum
 from pathlib import Path, PurePath
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from bench.errors import ConfigError
 
@@ -108,6 +108,14 @@ class ProfileTool(StrEnum):
 
     CALLGRIND = "callgrind"
     PERF = "perf"
+
+
+class JudgeTool(StrEnum):
+    """What a judge does for agents beside the grade that counts; a treatment may withhold or add it."""
+
+    SCORE = "score"
+    PROFILE = "profile"
+    SEARCH = "search"
 
 
 class End(StrEnum):
@@ -247,6 +255,35 @@ class ProfileAnswer(Closed):
     report: str = ""
     counters: Counters | None = None
     detail: dict[str, Any] = {}
+
+
+class SearchRequest(Closed):
+    """Body of `/search`."""
+
+    query: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)]
+
+
+class Source(Closed):
+    """A page that a search found. `text` is an excerpt of it or, where it was not read (`unread` says why not), the
+    provider's own.
+    """
+
+    title: str
+    url: str
+    text: str
+    unread: str | None = None
+
+
+class SearchAnswer(Closed):
+    """What `/search` returns. `answer` sums the sources up by their numbers, from 1; null where no model did, and
+    `note` says why not.
+    """
+
+    query: str
+    answer: str | None = None
+    model: str | None = None
+    note: str | None = None
+    sources: tuple[Source, ...] = ()
 
 
 class HealthStatus(StrEnum):

@@ -121,9 +121,10 @@ def identify(connection: Connection, path: Path) -> Identity | None:
         if application != APPLICATION_ID:
             raise ShardError(f"{path}: a database of another program (application id {application:#x}); leave it out")
         if version != SCHEMA_VERSION:
+            older = f"`kcourt db migrate {path} NEW` writes one of this version"
+            advice = older if version < SCHEMA_VERSION else "use the Kernelcourt that wrote it"
             raise ShardError(
-                f"{path}: its schema is version {version}, this Kernelcourt reads version {SCHEMA_VERSION};"
-                " use the Kernelcourt that wrote it"
+                f"{path}: its schema is version {version}, this Kernelcourt reads version {SCHEMA_VERSION}; {advice}"
             )
         meta = dict(connection.execute(select(Meta.key, Meta.value)).all())
     return _identity(meta, path)

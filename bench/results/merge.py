@@ -76,9 +76,9 @@ def merge(
             contradict each other; a reference leads nowhere; a seed is not the one committed to. `target` is
             then as it was.
     """
-    with WriterLock(target), _replacing(target) as partial:
+    with WriterLock(target), replacing(target) as partial:
         inputs = _check_inputs(target, shards, expect)
-        with _building(partial) as connection:
+        with building(partial) as connection:
             for one in inputs:
                 _take_input(connection, one)
             with naming(target):
@@ -214,7 +214,8 @@ def _report(connection: Connection, target: Path, inputs: tuple[Checked, ...]) -
 
 
 @contextlib.contextmanager
-def _building(partial: Path) -> Iterator[Connection]:
+def building(partial: Path) -> Iterator[Connection]:
+    """A connection to a new, empty database of this schema, without indexes, that nobody sees yet."""
     opened: Engine = engine(partial, "rwc", begin=None, pragmas=_BUILD_PRAGMAS)
     try:
         with naming(partial), opened.connect() as connection:
@@ -228,7 +229,7 @@ def _building(partial: Path) -> Iterator[Connection]:
 
 
 @contextlib.contextmanager
-def _replacing(target: Path) -> Iterator[Path]:
+def replacing(target: Path) -> Iterator[Path]:
     """A path to build at; on success it is synced and takes the target's place."""
     partial = target.with_name(f".{target.name}.merging")
     try:

@@ -4,8 +4,11 @@ import sys
 
 from agent.config import AgentConfig
 from agent.endpoint import ModelService, Wire
+from agent.striping import striped
 from bench.cache import default_cache
 from bench.config import JudgeConfig
+from bench.judge.schemas import JudgeTool
+from bench.judge.search.config import KEY_VARIABLE, SearchConfig, SearchModel
 from bench.measure.cores import CorePlan, plan_cores
 from bench.places import anchored
 from cluster.job.allocation import Host, JudgeSlot, Plan
@@ -13,13 +16,13 @@ from cluster.job.inference import Engine, engine_env, engines_of
 from cluster.job.inference.arguments import served_name
 from cluster.job.launchers import Role, Step
 from cluster.job.layout import RunLayout
+from cluster.study.briefing import tools_of
 from cluster.study.prices import price_table
 from cluster.study.settings import JobSettings
 from cluster.study.wave import SERVICE_WIRES, SetupPlan, Wave
 
 # Engines and gateways speak all of them.
 ENGINE_WIRES: tuple[Wire, ...] = ("messages", "chat", "responses")
-SEARCH_KEY = "SERPAPI_API_KEY"
 
 
 def core_plan(slot: JudgeSlot) -> CorePlan | None:
@@ -55,6 +58,7 @@ def judge_config(layout: RunLayout, wave: Wave, plan: Plan, slot: JudgeSlot) -> 
         cache_dir=anchored(settings.cache_dir) if settings.cache_dir else default_cache().absolute(),
         secret_file=layout.secret,
         setups=wave.records,
+        tools={setup.name: judge_tools(setup) for setup in wave.setups},
         problems=tuple(problem.kernel for problem in wave.problems),
         input_mode=settings.judge_input_mode,
         final_protocol=settings.final_protocol,
@@ -63,9 +67,43 @@ def judge_config(layout: RunLayout, wave: Wave, plan: Plan, slot: JudgeSlot) -> 
         warm_up=settings.judge_warm_up,
         queue_limit=settings.judge_queue_limit,
         max_body_bytes=settings.judge_max_body_bytes,
+        search=search_config(settings, plan, slot.rank),
         allow_sandbox=settings.sandbox_allow,
         timing_cores=cores.timing if cores else None,
         clock_core=cores.clock if cores else None,
+    )
+
+
+def judge_tools(setup: SetupPlan) -> tuple[JudgeTool, ...]:
+    """What judges do for a setup's agents beside the grade that counts."""
+    offered = {tool.value for tool in tools_of(setup.settings)}
+    return tuple(tool for tool in JudgeTool if tool.value in offered)
+
+
+def search_config(settings: JobSettings, plan: Plan, rank: int) -> SearchConfig:
+    """One rank's web search; what asks for a provider's key sums nothing up, because judges do not have that."""
+    service = model_service(settings, plan) if settings.search_summary else None
+    model = None
+    if service and service.key_env is None:
+        model = SearchModel(
+            url=service.urls[striped(rank, len(service.urls))],
+            model=service.model,
+            wire="chat" if "chat" in service.wires else "messages",
+            max_tokens=settings.search_summary_tokens,
+            timeout_s=settings.search_summary_seconds,
+        )
+    return SearchConfig(
+        provider=settings.search_provider_url,
+        engine=settings.search_engine,
+        results=settings.search_results,
+        pages=settings.search_pages,
+        page_bytes=settings.search_page_bytes,
+        page_timeout_s=settings.search_page_seconds,
+        timeout_s=settings.search_seconds,
+        at_once=settings.search_at_once,
+        per_minute=settings.search_per_minute,
+        per_episode=settings.search_per_episode,
+        model=model,
     )
 
 
@@ -149,7 +187,7 @@ def judge_step(layout: RunLayout, slot: JudgeSlot) -> Step:
         layout.steps,
         cpus=cores.others if cores else (),
         gpus=slot.gpus,
-        keys=(SEARCH_KEY,),
+        keys=(KEY_VARIABLE,),
         child_logs=(layout.upstream_log(slot.rank),),
     )
 

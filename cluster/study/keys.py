@@ -10,6 +10,7 @@ from agent.budget import BudgetMode
 from agent.seal import SealMode
 from bench.config import FinalProtocol, PreviewProtocol
 from bench.judge.schemas import InputMode, Language, Preset, SubmissionMode
+from bench.judge.search.config import ProviderUrl
 from bench.places import RUN_ROOT
 from cluster.study.scripts import ScriptRule
 
@@ -278,3 +279,31 @@ class JudgeKeys(BaseModel):
     serpapi_api_key: Annotated[
         Secret, Key("judge", "Key of the web search; it travels by name, to judges alone.", secret=True)
     ] = None
+
+
+class SearchKeys(BaseModel):
+    """The web search that judges serve to agents whose treatment has it."""
+
+    search_provider_url: Annotated[
+        ProviderUrl, Key("judge", "Address of the search API, which answers as SerpAPI does.")
+    ] = "https://serpapi.com/search.json"
+    search_engine: Annotated[str, Key("judge", "Engine that the search API is asked for.")] = "google"
+    search_results: Annotated[int, Field(ge=1, le=100), Key("judge", "Results of a search at most.")] = 8
+    search_pages: Annotated[int, Field(ge=0, le=20), Key("judge", "How many of the first results are read.")] = 4
+    search_page_bytes: Annotated[
+        int, Field(ge=1024, le=16 << 20), Key("judge", "What is read of a page at most.", "bytes")
+    ] = 1 << 20
+    search_page_seconds: Annotated[float, Field(gt=0), Key("judge", "How long a page may take to arrive.", "s")] = 10.0
+    search_seconds: Annotated[
+        float, Field(gt=0), Key("judge", "How long a search may take, without the summary.", "s")
+    ] = 60.0
+    search_at_once: Annotated[Positive, Key("judge", "Searches of a judge at a time; others wait.")] = 4
+    search_per_minute: Annotated[Positive, Key("judge", "Searches of an episode a minute.", "searches/min")] = 6
+    search_per_episode: Annotated[Positive, Key("judge", "Searches of an episode in all.")] = 200
+    search_summary: Annotated[
+        bool, Key("judge", "Have the job's engine or gateway sum up what a search finds; else excerpts are the answer.")
+    ] = True
+    search_summary_tokens: Annotated[Positive, Key("judge", "Longest summary of a search.", "tokens")] = 2048
+    search_summary_seconds: Annotated[
+        float, Field(gt=0), Key("judge", "How long a summary may take; then excerpts are the answer.", "s")
+    ] = 60.0

@@ -14,13 +14,23 @@ from bench.errors import ConfigError, UsageError
 from bench.judge.schemas import SetupRecord
 from bench.wording import first_fault, nearest
 from cluster.study.env_files import as_text, read_env
-from cluster.study.keys import AgentKeys, InferenceKeys, JobKeys, JudgeKeys, Key, Role, SetupKeys, TreatmentKeys
+from cluster.study.keys import (
+    AgentKeys,
+    InferenceKeys,
+    JobKeys,
+    JudgeKeys,
+    Key,
+    Role,
+    SearchKeys,
+    SetupKeys,
+    TreatmentKeys,
+)
 
 # Keys of these roles may differ between the setups of one job.
 OF_A_SETUP: tuple[Role, ...] = ("setup", "treatment")
 
 
-class JobSettings(SetupKeys, TreatmentKeys, JobKeys, InferenceKeys, AgentKeys, JudgeKeys):
+class JobSettings(SetupKeys, TreatmentKeys, JobKeys, InferenceKeys, AgentKeys, JudgeKeys, SearchKeys):
     """One env file, typed and frozen. A field's KEY is its name in capitals; `keys.py` declares them by role."""
 
     model_config = ConfigDict(

@@ -3,18 +3,20 @@
 `python -I -S page_text.py PAGE TEXT KIND CHARSET` reads the file PAGE and writes the file TEXT.
 """
 
-import codecs
+import os
 import re
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
 TEXT_CHARS = 200_000
+# Behind everything else that its cores have to do.
+NICE = 10
 # What a reader does not read, and what begins a line.
 _SKIPPED = frozenset(
     (
-        *("script", "style", "noscript", "template", "svg", "iframe", "object", "head", "nav", "footer", "aside"),
-        *("form", "button", "select", "dialog"),
+        *("title", "script", "style", "noscript", "template", "svg", "iframe", "object"),
+        *("nav", "footer", "aside", "button", "select", "dialog"),
     )
 )
 _BLOCKS = frozenset(
@@ -51,8 +53,13 @@ class _Reader(HTMLParser):
         self._break(tag)
 
     def handle_data(self, data: str) -> None:
-        if not self._skipped:
-            self.parts.append(data.rstrip(" ") if self._kept else _BLANKS.sub(" ", data.replace("\n", " ")))
+        if self._skipped:
+            return
+        if not self._kept:
+            data = _BLANKS.sub(" ", data.replace("\n", " "))
+            if not self.parts or self.parts[-1].endswith(("\n", " ")):
+                data = data.lstrip()
+        self.parts.append(data)
 
     def _break(self, tag: str) -> None:
         if tag in _BLOCKS:
@@ -79,15 +86,16 @@ def _declared(page: bytes) -> str:
 
 
 def _codec(name: str) -> str | None:
-    """A text encoding's own name, or None when this is no name of one."""
+    """The name, or None when it is no text encoding's."""
     try:
-        found = codecs.lookup(name)
+        b"a".decode(name, errors="replace")
     except (LookupError, ValueError):
         return None
-    return found.name if found._is_text_encoding else None
+    return name
 
 
 def main(page_file: str, text_file: str, kind: str, charset: str) -> int:
+    os.nice(NICE)
     text = text_of(Path(page_file).read_bytes(), kind, charset)
     Path(text_file).write_text(text, encoding="utf-8", errors="replace")
     return 0

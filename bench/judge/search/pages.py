@@ -4,6 +4,7 @@ import asyncio
 import socket
 from contextlib import aclosing
 from dataclasses import dataclass
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from urllib.request import getproxies, proxy_bypass
 
 import httpx
@@ -48,8 +49,10 @@ class Pages:
         self._config = config
         # One connection a request: connections are known by their address, and two hosts may have the same.
         limits = httpx.Limits(max_keepalive_connections=0)
-        self._direct = httpx.AsyncClient(trust_env=False, limits=limits, timeout=config.page_timeout_s)
-        self._proxied = httpx.AsyncClient(trust_env=True, limits=limits, timeout=config.page_timeout_s)
+        self._direct, self._proxied = (
+            httpx.AsyncClient(trust_env=by_proxy, limits=limits, timeout=config.page_timeout_s, cookies=_no_cookies())
+            for by_proxy in (False, True)
+        )
 
     async def fetch(self, address: str) -> Page:
         """The page at a web address.
@@ -87,7 +90,9 @@ class Pages:
             raise PageFault("has a password in its address")
         port, proxied = url.port or _PORTS[url.scheme], is_proxied(url)
         try:
-            found = await asyncio.get_running_loop().getaddrinfo(url.raw_host.decode("ascii"), port, type=socket.SOCK_STREAM)
+            found = await asyncio.get_running_loop().getaddrinfo(
+                url.raw_host.decode("ascii"), port, type=socket.SOCK_STREAM
+            )
         except OSError as error:
             if proxied:  # the nodes of such a site may know no outside names
                 return Hop(url, None)
@@ -122,7 +127,11 @@ class Pages:
         return Page(content, kind, answer.charset_encoding or "")
 
 
+def _no_cookies() -> CookieJar:
+    """A jar that keeps nothing: what a page learns of one episode is not for the next."""
+    return CookieJar(DefaultCookiePolicy(allowed_domains=()))
+
+
 def is_proxied(url: httpx.URL) -> bool:
     """Whether the environment sends requests for a URL through a proxy of the site."""
     return url.scheme in getproxies() and not proxy_bypass(url.host)
-
