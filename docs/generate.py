@@ -19,6 +19,7 @@ from bench.config import JudgeConfig
 from bench.errors import ExitCode
 from bench.judge import routes, schemas
 from bench.judge.metrics import Metrics
+from bench.judge.search.config import KEY_VARIABLE, SearchConfig, SearchModel
 from cluster.study.settings import reference_rows
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -160,17 +161,30 @@ def field_rows(model: type[BaseModel]) -> Iterator[tuple[str, str, str, str]]:
     schema = model.model_json_schema()
     needed = set(schema.get("required", ()))
     for name, field in schema["properties"].items():
-        default = "required" if name in needed else code(json.dumps(field.get("default")).strip('"'))
+        default = "required" if name in needed else default_of(field)
         yield code(name), type_text(field, schema.get("$defs", {})), default, field.get("description", "")
 
 
+def default_of(field: dict[str, Any]) -> str:
+    """A field's default; that of an object with keys of its own is told where those are."""
+    value = field.get("default")
+    return "its own" if isinstance(value, dict) and value else code(json.dumps(value).strip('"'))
+
+
+def fields_table(model: type[BaseModel]) -> str:
+    return table(["Key", "Type", "Default", "Meaning"], field_rows(model))
+
+
 def config_page(title: str, model: type[BaseModel], how: str) -> str:
-    return f"# {title}\n\n{how}\n\n{table(['Key', 'Type', 'Default', 'Meaning'], field_rows(model))}"
+    return f"# {title}\n\n{how}\n\n{fields_table(model)}"
 
 
 def judge_page() -> str:
     how = "One JSON file configures one judge rank: `kcourt serve --config FILE`. Unknown keys are errors."
-    return config_page("Judge configuration", JudgeConfig, how)
+    page = config_page("Judge configuration", JudgeConfig, how)
+    search = f"## SearchConfig\n\nThe provider's key is in no file: the variable `{KEY_VARIABLE}` holds it."
+    model = "## SearchModel\n\nThe model that sums up what a search finds."
+    return f"{page}\n{search}\n\n{fields_table(SearchConfig)}\n{model}\n\n{fields_table(SearchModel)}"
 
 
 def agent_page() -> str:
@@ -321,10 +335,22 @@ PROFILE = {
 }
 
 
+SEARCH = {
+    "query": "As asked.",
+    "answer": "What the job's model makes of the sources, named by their numbers in brackets; null without one.",
+    "model": "The model that summed up.",
+    "note": "Why nothing is summed up.",
+    "sources": (
+        "By number, from 1: title, url, text (an excerpt), and `unread`: why the page was not read and text is the "
+        "provider's own."
+    ),
+}
+
+
 def error_rows() -> list[tuple[str, str]]:
     """Statuses and the code words that a judge or a router answers with them, read from their source."""
     words: dict[int, set[str]] = {}
-    for path in Path(routes.__file__).parent.glob("*.py"):
+    for path in Path(routes.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             match node:
                 case ast.Call(func=ast.Name(id="Refused"), args=parts) | ast.Tuple(elts=parts):
@@ -350,7 +376,7 @@ def route_rows() -> list[tuple[str, str]]:
 
 def http_page() -> str:
     request, answer = schemas.ProfileRequest.model_fields, schemas.Answer.model_fields
-    profile = schemas.ProfileAnswer.model_fields
+    profile, search = schemas.ProfileAnswer.model_fields, schemas.SearchAnswer.model_fields
     types = {name: (kind, default) for name, kind, default, _ in field_rows(schemas.ProfileRequest)}
     fields = [(code(name), *types[code(name)], explained(FIELDS, "FIELDS", name)) for name in request]
     parts = [
@@ -369,6 +395,8 @@ def http_page() -> str:
         table(["Field", "Meaning"], [(code(name), explained(ANSWERS, "ANSWERS", name)) for name in answer]),
         "Of `/profile`, which is not recorded (keys and `respond-async` mean nothing to it):",
         table(["Field", "Meaning"], [(code(name), explained(PROFILE, "PROFILE", name)) for name in profile]),
+        "Of `/search`, whose body is `query` alone (500 characters at most), and which is not recorded either:",
+        table(["Field", "Meaning"], [(code(name), explained(SEARCH, "SEARCH", name)) for name in search]),
         "## Errors",
         '`{"error": {"code": ..., "message": ..., "request_id": ...}}`; the message says what to do. '
         "502, 503 and 429 pass: send the same request again with the same key, but not after `rank_lost` or "

@@ -410,9 +410,12 @@ print(*sorted(name for name in sys.modules if name.startswith('bench.')))
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    judge = {"bench.judge", "bench.judge.schemas", "bench.judge.client"}
-    allowed = {"bench.errors", "bench.process", "bench.wording", *judge}
-    assert set(done.stdout.split()) == allowed
+    packages = {".".join(name.split(".")[:2]) for name in done.stdout.split()}
+    # The sandbox, which seals agents, brings along how its own helpers are built and kept.
+    sandbox = {"bench.sandbox", "bench.native", "bench.cache", "bench.places"}
+    assert packages <= {"bench.errors", "bench.process", "bench.wording", "bench.judge", *sandbox}
+    loaded = {name for name in done.stdout.split() if name.startswith("bench.judge.")}
+    assert loaded == {"bench.judge.schemas", "bench.judge.client"}
 
 
 def test_help_shows_an_example() -> None:

@@ -16,6 +16,7 @@ import pytest
 from agent_node import SECRET, NodeFiles
 from agent_stub import StubJudge
 from fake_clients import put_fakes
+from living import gone, new_nap
 from scripted_model import ScriptedModel, read_script
 from test_harnesses import PAGE, followed, launch_in
 
@@ -55,6 +56,7 @@ def calls_of(node: NodeFiles, setup: str, turns: Sequence[int]) -> list[tuple[st
 SCORE, SUBMIT = {"call": "score"}, {"call": "submit"}
 BY_COMMAND = [{"shell": "kcourt tool score"}, {"shell": "kcourt tool submit"}]
 READS = {"call": "read_file", "input": {"path": "baseline.c"}}
+NAP = new_nap()
 # Setup and kernel → harness, the model's steps, how it ends.
 SCENES: dict[str, tuple[str, list[dict[str, Any]], End]] = {
     "loops": ("openai_loop", [READS, write("loops", WRONG), SCORE, write("loops"), SCORE, SUBMIT], End.SUBMITTED),
@@ -64,6 +66,7 @@ SCENES: dict[str, tuple[str, list[dict[str, Any]], End]] = {
     "recovers": ("openai_loop", [{"error": 503, "times": 1}, write("recovers"), SUBMIT], End.SUBMITTED),
     "strays": ("openai_loop", [{"text": "Hm.", "model": "another"}, SUBMIT], End.START_FAILED),
     "slips": ("openai_loop", [{"call": "bash", "input": {"command": 7}}, write("slips"), SUBMIT], End.SUBMITTED),
+    "leaves": ("openai_loop", [{"shell": f"setsid sleep {NAP} &"}, write("leaves"), SUBMIT], End.SUBMITTED),
     "greedy": ("openai_loop", [{"shell": "true", "fresh": 9000}] * 9 + [{"shell": "sleep 60"}], End.TOKENS),
     "minis": ("mini_swe", [write("minis"), *BY_COMMAND], End.SUBMITTED),
     "overflows": ("mini_swe", [{"error": 400, "message": "maximum context length is 4096 tokens"}], End.CONTEXT),
@@ -104,6 +107,10 @@ def test_the_loop_knows_its_tokens_at_each_call(played: tuple[NodeFiles, Scripte
     asked = [one for one in model.asked if "Make loops" in one.prompt]
     assert asked[0].tools == ("score", "submit", "syntax_check", "read_file", "write_file", "bash")
     assert "solved" in json.loads(asked[1].results[-1])["content"]
+
+
+def test_nothing_that_a_client_started_outlives_it(played: tuple[NodeFiles, ScriptedModel]) -> None:
+    assert gone(NAP)
 
 
 def test_a_wrong_argument_is_an_answer(played: tuple[NodeFiles, ScriptedModel]) -> None:

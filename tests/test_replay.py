@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from agent_node import SECRET, NodeFiles
@@ -35,7 +36,7 @@ def results(tmp_path: Path) -> Path:
         with Shard.open(tmp_path / f"{job}.db", job, 0, SETUPS) as shard:
             for number, (of_job, attempt, kind, outcome, content) in enumerate(REQUESTS):
                 if of_job == job:
-                    asked = {
+                    asked: dict[str, Any] = {
                         "kind": kind,
                         "attempt": attempt,
                         "requested_at": f"2026-01-01T00:00:{number:02}.000+00:00",
@@ -62,6 +63,6 @@ def test_an_episode_is_played_again_by_the_scripted_harness(
 
 
 def test_a_setup_that_is_not_there_is_answered_with_the_nearest(results: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no episode of 'demo-gold' in slot 0 .* did you mean demo-gold-c"):
+    with pytest.raises(UsageError, match=r"no episode of 'demo-gold' in slot 0 .* did you mean demo-gold-c"):
         run(["db", "replay", str(results), "--setup", "demo-gold", "--into", str(tmp_path / "again")])
     assert not (tmp_path / "again").exists()

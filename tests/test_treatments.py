@@ -19,7 +19,7 @@ from cluster.study.settings import JobSettings, read_settings
 from cluster.study.treatments import known_treatments, read_treatment
 from cluster.study.wave import read_wave
 
-SHIPPED = ["hints", "none", "profile", "reference", "skills"]
+SHIPPED = ["hints", "none", "profile", "reference", "search", "skills"]
 SKILL = "# Tiles\n\nTrigger: values are used again\n"
 
 

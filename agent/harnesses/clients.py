@@ -23,11 +23,17 @@ def find_client(program: str) -> Path:
     Raises:
         ConfigError: it is in neither place.
     """
-    here = INSTALLED / program
-    found = str(here) if os.access(here, os.X_OK) else shutil.which(program)
+    found = installed_client(program)
     if found is None:
         raise ConfigError(f"the client '{program}' is not here; run `make setup-agents`, or put it on PATH")
-    return Path(found)
+    return found
+
+
+def installed_client(program: str) -> Path | None:
+    """The checkout's own client, else the one on PATH, else None."""
+    here = INSTALLED / program
+    found = str(here) if os.access(here, os.X_OK) else shutil.which(program)
+    return Path(found) if found else None
 
 
 @functools.cache

@@ -62,9 +62,7 @@ def _version(path: Path) -> int:
     if application != APPLICATION_ID:
         raise ShardError(f"{path}: a database of another program; leave it out")
     if not 1 <= version <= SCHEMA_VERSION:
-        raise ShardError(
-            f"{path}: its schema is version {version}, which only a newer Kernelcourt reads; use that one"
-        )
+        raise ShardError(f"{path}: its schema is version {version}, which only a newer Kernelcourt reads; use that one")
     return version
 
 

@@ -7,6 +7,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 from agent.harnesses import GROUP
+from agent.harnesses.clients import installed_client
 from bench.errors import KernelcourtError
 from bench.process import Limits, run
 from bench.wording import nearest
@@ -14,7 +15,7 @@ from cluster.doctor.check import Check, State, Subject, halves, is_there
 from cluster.study.settings import JobSettings
 
 # The program that a harness starts; one that is not here starts its own.
-PROGRAMS = {"claude_code": "claude", "codex": "codex", "cursor": "cursor-agent"}
+PROGRAMS = {"claude_code": "claude", "codex": "codex", "cursor": "cursor-agent", "geak": "geak", "mini_swe": "mini"}
 IMAGE_ANSWER_S = 60.0
 
 
@@ -32,11 +33,12 @@ def client_check(subject: Subject) -> Check:
         return Check(name, State.OK, f"not needed: {', '.join(asked)}")
     if subject.runtime != "none":
         return Check(name, State.OK, f"not checked: {', '.join(programs)} is in the container of the agents")
-    if missing := [program for program in programs if shutil.which(program) is None]:
+    found = {program: installed_client(program) for program in programs}
+    if missing := [program for program, path in found.items() if path is None]:
         state = State.BLOCKS if subject.setup else State.WARNING
         advice = f"install it where agents run, on PATH; harness {programs[missing[0]]} starts it"
         return Check(name, state, f"{', '.join(missing)} is not here", advice)
-    return Check(name, State.OK, ", ".join(str(shutil.which(program)) for program in programs))
+    return Check(name, State.OK, ", ".join(map(str, found.values())))
 
 
 def setup_checks(subject: Subject) -> Iterator[Check]:

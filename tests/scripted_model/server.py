@@ -42,7 +42,7 @@ def demo_course(prompt: str) -> list[Step]:
 
 @dataclass
 class ScriptedModel:
-    """The server, on loopback unless told; `asked` holds every request that had tools or a prompt, in the order of arrival."""
+    """The server, on loopback unless told; `asked` holds every request that had tools or a prompt, as they came."""
 
     script: Script | None
     log: Path | None = None

@@ -1,10 +1,10 @@
 """SearchConfig: what a judge's web search may use; the provider's key is in no file."""
 
 import ipaddress
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, IPvAnyNetwork, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, IPvAnyNetwork
 
 # Names the variable of the judge's environment that holds the provider's key.
 KEY_VARIABLE = "SERPAPI_API_KEY"
@@ -67,9 +67,3 @@ class SearchConfig(BaseModel):
         Field(description="Networks that pages may come from, at any port, although they are not public."),
     ] = ()
     model: Annotated[SearchModel | None, Field(description="Sums up; none: excerpts are the answer.")] = None
-
-    @model_validator(mode="after")
-    def _reads_what_it_finds(self) -> Self:
-        if self.pages > self.results:
-            raise ValueError(f"pages: {self.pages} pages of {self.results} results cannot be read; ask for as many")
-        return self

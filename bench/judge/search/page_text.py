@@ -57,15 +57,19 @@ class _Reader(HTMLParser):
             return
         if not self._kept:
             data = _BLANKS.sub(" ", data.replace("\n", " "))
-            if not self.parts or self.parts[-1].endswith(("\n", " ")):
+            if self._begins():
                 data = data.lstrip()
         self.parts.append(data)
 
     def _break(self, tag: str) -> None:
         if tag in _BLOCKS:
             self.parts.append("\n")
-        elif tag in _CELLS:
+        elif tag in _CELLS and not self._begins():
             self.parts.append(" ")
+
+    def _begins(self) -> bool:
+        """Whether a blank would be the first of its line, or follow another."""
+        return not self.parts or self.parts[-1].endswith(("\n", " "))
 
 
 def text_of(page: bytes, kind: str, charset: str) -> str:

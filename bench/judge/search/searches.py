@@ -95,9 +95,8 @@ class Searches:
 
     async def _source(self, found: Found, query: str, ends: float) -> Source:
         try:
-            page = await self._pages.fetch(found.url)
             async with asyncio.timeout_at(ends):
-                text = await self._reading.text_of(page)
+                text = await self._reading.text_of(await self._pages.fetch(found.url))
         except PageFault as fault:
             return _unread(found, str(fault))
         except TimeoutError:
