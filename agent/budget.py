@@ -17,6 +17,8 @@ NEVER_PROMOTED = frozenset({End.CANCELLED, End.START_FAILED, End.TOOLS_UNAVAILAB
 RESUMED = frozenset({End.FINISHED, End.SUBMITTED})
 # With less time left a session is not resumed: that would not last for one more version and its grade.
 LEAST_RESUMED_S = 60.0
+# The node, its client or its model failed, not the agent: the next episode would most likely end so too.
+OUTSIDE = frozenset({End.API, End.START_FAILED, End.TOOLS_UNAVAILABLE})
 # A shell's codes for a program that is not executable, or not there.
 NOT_STARTED_CODES = frozenset({126, 127})
 

@@ -63,6 +63,10 @@ class AgentConfig(BaseModel):
         PriceTable | None, Field(description="What models cost, as `prices.yaml` has it; none: no episode is priced.")
     ] = None
     crash_attempts: Annotated[int, Field(ge=1, description="Launches of an episode at most.")] = 3
+    give_up_after: Annotated[
+        int,
+        Field(ge=0, description="Episodes in a row that a client or model failed before no more start; 0: never."),
+    ] = 10
     start_stagger_s: Annotated[float, Field(ge=0, description="Pause between two starts of episodes, s.")] = 0.0
     ready_timeout_s: Annotated[
         float, Field(gt=0, description="How long a client may take to announce its tools, s.")

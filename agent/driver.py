@@ -15,6 +15,7 @@ from multiprocessing.context import ForkProcess
 import structlog
 
 from agent.assignment import Assignment, Progress
+from agent.budget import OUTSIDE
 from agent.cancel import STOP_SIGNALS, Cancel
 from agent.config import RECORD, AgentConfig, check_cpus, read_problems
 from agent.endpoint import ProxyAddress
@@ -44,15 +45,21 @@ LoadHarness = Callable[[str, Mapping[str, str]], Harness]
 
 @dataclass(frozen=True)
 class NodeReport:
-    """What one node did: episodes planned, and how many ended in which way; the others were never started."""
+    """What one node did: episodes planned, and how many ended in which way; the others were never started.
+
+    `gave_up`: too many in a row failed for a reason outside of their agents.
+    """
 
     planned: int
     ends: dict[str, int]
     cancelled: bool
+    gave_up: bool = False
 
     @property
     def exit_code(self) -> ExitCode:
-        return ExitCode.CANCELLED if self.cancelled else ExitCode.OK
+        if self.cancelled:
+            return ExitCode.CANCELLED
+        return ExitCode.SERVICE_LOST if self.gave_up else ExitCode.OK
 
 
 def run_node(config: AgentConfig, load: LoadHarness = load_harness) -> NodeReport:
@@ -111,19 +118,30 @@ class Node:
         self._next_start = time.monotonic()
         self._cancelled = False
         self._ends: Counter[str] = Counter()
+        self._failed_in_a_row = 0
 
     def run(self, problems: Sequence[tuple[int, Problem]]) -> NodeReport:
         process.adopt_orphans()
         for number in STOP_SIGNALS:
             signal.signal(number, self._on_signal)
         waiting = deque(problems)
-        while self._running or (waiting and not self._cancelled):
+        while self._running or (waiting and not self._starts_no_more):
             pause_s = self._next_start - time.monotonic()
-            if waiting and self._free and not self._cancelled and pause_s <= 0:
+            starts = waiting and self._free and not self._starts_no_more
+            if starts and pause_s <= 0:
                 self._start(*waiting.popleft())
             else:
-                self._collect(max(0.0, pause_s) if waiting and self._free and not self._cancelled else None)
-        return NodeReport(len(problems), dict(self._ends), self._cancelled)
+                self._collect(max(0.0, pause_s) if starts else None)
+        return NodeReport(len(problems), dict(self._ends), self._cancelled, gave_up=bool(waiting) and self._gave_up)
+
+    @property
+    def _gave_up(self) -> bool:
+        """Whether what fails is not the agents: every further start would cost time and money, and end likewise."""
+        return 0 < self._config.give_up_after <= self._failed_in_a_row
+
+    @property
+    def _starts_no_more(self) -> bool:
+        return self._cancelled or self._gave_up
 
     def _on_signal(self, number: int, frame: object) -> None:
         self._cancelled = True
@@ -152,7 +170,14 @@ class Node:
             if ended.process.exitcode not in (ExitCode.OK, ExitCode.CANCELLED):
                 self._lost(ended)
             if (record := ended.job.dir / RECORD).exists():
-                self._ends[EpisodeRecord.model_validate_json(record.read_bytes()).end] += 1
+                self._count(EpisodeRecord.model_validate_json(record.read_bytes()).end)
+
+    def _count(self, end: End) -> None:
+        self._ends[end] += 1
+        gave_up = self._gave_up
+        self._failed_in_a_row = self._failed_in_a_row + 1 if end in OUTSIDE else 0
+        if self._gave_up and not gave_up:
+            _log.error("no more episodes start", why=f"{self._failed_in_a_row} in a row ended like this: {end}")
 
     def _lost(self, ended: Running) -> None:
         """An episode's process died under it: kill what it left, and write the record that it could not."""

@@ -206,7 +206,7 @@ def main(config: str, load: LoadHarness) -> None:
     """Drive with harnesses of a test's own; prints the report with the driver's resident memory in KiB."""
     report = run_node(AgentConfig.read(Path(config)), load)
     kib = psutil.Process().memory_info().rss >> 10
-    print(json.dumps({"ends": report.ends, "planned": report.planned, "kib": kib}))
+    print(json.dumps({"ends": report.ends, "planned": report.planned, "gave_up": report.gave_up, "kib": kib}))
     sys.exit(report.exit_code)
 
 

@@ -189,3 +189,19 @@ def test_starts_are_staggered(node: NodeFiles) -> None:
     first, _, last = (datetime.fromisoformat(event["at"]) for event in node.events("episode_started"))
     # Nominally two seconds; a busy machine may start the first one late.
     assert (last - first).total_seconds() >= 0.5
+
+
+def test_a_node_whose_clients_all_fail_starts_no_more_of_them(node: NodeFiles) -> None:
+    node.rogue("absent", ["axpy", "sgemm", "gelu", "nbody", "rmsnorm"], program="/no/such/client")
+    node.settings |= {"workers": 1, "give_up_after": 2}
+    report = node.run(expect=70)
+    assert (report["ends"], report["planned"], report["gave_up"]) == ({"start_failed": 2}, 5, True)
+
+
+def test_a_client_that_fails_here_and_there_stops_nobody(node: NodeFiles) -> None:
+    for number in range(3):
+        node.rogue(f"absent{number}", ["axpy"], program="/no/such/client")
+        node.rogue(f"fine{number}", ["axpy"], shell=f"{SAY_READY}; {SAY_DONE}")
+    node.settings |= {"workers": 1, "give_up_after": 2}
+    report = node.run()
+    assert (report["ends"], report["gave_up"]) == ({"start_failed": 3, "finished": 3}, False)

@@ -36,7 +36,7 @@ def write(source: str = SOLVED, name: str = "axpy.c") -> dict[str, Any]:
 def node_for(root: Path, judge: str, model: ScriptedModel, **settings: Any) -> NodeFiles:
     service = {"urls": [model.url], "model": MODEL, "wires": ["messages"]}
     sealed = {"seal": "auto" if shutil.which("bwrap") else "off"}
-    node = NodeFiles(root, [judge], service=service, **sealed | settings)
+    node = NodeFiles(root, [judge], **{"service": service} | sealed | settings)
     node.program = PROGRAM
     return node
 
@@ -203,3 +203,22 @@ def test_a_session_that_ends_early_goes_on_within_its_time(tmp_path: Path) -> No
     assert (record.attempts, record.resumed) == (1, 1)
     assert (record.tokens_fresh, record.tokens_cached) == (100 * len(asked), 20 * len(asked))
     assert [call.route for call in calls_of(node, "s", "axpy")] == ["score", "submit"]
+
+
+KEY = "sk-the-key-of-a-provider"
+LOOKS = "env; cat /proc/*/environ /proc/*/cmdline | tr '\\0' '\\n'; cat ~/.claude/* /opt/kcourt/* 2>&1; ls -a / ~ ."
+
+
+def test_an_agent_that_prints_all_it_can_see_shows_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PROVIDER_KEY", KEY)
+    script = read_script({"axpy": [{"shell": LOOKS}, write(), SUBMIT]})
+    with StubJudge(0, SECRET) as judge, ScriptedModel(script) as model:
+        hosted = {"urls": [model.url], "model": MODEL, "wires": ["messages"], "key_env": "PROVIDER_KEY"}
+        node = node_for(tmp_path, judge.url, model, service=hosted, usage_file=tmp_path / "usage.jsonl")
+        node.add("s", ["axpy"], {}, harness="claude_code")
+        assert node.run()["ends"] == {"submitted": 1}
+    assert '"status": 200' in (tmp_path / "usage.jsonl").read_text()
+    assert "KCOURT_TOOLS=" in (node.episode("s", "axpy") / "attempt-1" / "claude.log").read_text()
+    files = [path for path in tmp_path.rglob("*") if path.is_file() and not path.is_symlink()]
+    assert [str(path) for path in files if KEY.encode() in path.read_bytes()] == []
+    assert KEY not in "".join(result for asked in model.asked for result in asked.results)

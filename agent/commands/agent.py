@@ -25,7 +25,8 @@ def run(
 ) -> None:
     """Work on this node's problems until all have ended; SIGTERM cancels.
 
-    Exits with 0 when every episode ended by itself, with 130 when some were cancelled.
+    Exits with 0 when every episode ended by itself, with 130 when some were cancelled, with 70 when so many in a row
+    failed for a reason outside of their agents that no more were started.
 
     Example: kcourt agent run --config agents/agent-0.json
     """

@@ -128,6 +128,7 @@ def agent_config(layout: RunLayout, wave: Wave, plan: Plan, node: int) -> AgentC
         max_iterations=settings.agent_max_iterations,
         prices=price_table(),
         crash_attempts=settings.agent_crash_attempts,
+        give_up_after=settings.agent_give_up_after,
         start_stagger_s=settings.agent_start_stagger_seconds,
         ready_timeout_s=settings.agent_ready_seconds,
         idle_timeout_s=settings.agent_idle_seconds,

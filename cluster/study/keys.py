@@ -214,6 +214,10 @@ class AgentKeys(BaseModel):
         Key("agent", "Versions that the prompt asks for in budget mode iterations; unset: no number is named."),
     ] = None
     agent_crash_attempts: Annotated[Positive, Key("agent", "Launches of an episode at most.")] = 3
+    agent_give_up_after: Annotated[
+        Count,
+        Key("agent", "So many episodes of a node in a row that a client or model failed, and no more start; 0: never."),
+    ] = 10
     agent_start_stagger_seconds: Annotated[
         float, Field(ge=0), Key("agent", "Pause between the first starts of a node's workers.", "s")
     ] = 1.0
