@@ -46,9 +46,11 @@ $(AGENTS): containers/agents/package.json containers/agents/package-lock.json
 	done
 	mkdir -p .agents
 	cp $^ .agents/
+	# node trusts a list of its own; a site's own authorities are in the system's.
+	export NODE_EXTRA_CA_CERTS="$${NODE_EXTRA_CA_CERTS:-/etc/ssl/certs/ca-certificates.crt}"
 	npm ci --prefix .agents --ignore-scripts --no-audit --no-fund --loglevel=error >/dev/null
 	node .agents/node_modules/@anthropic-ai/claude-code/install.cjs
-	echo "installed in .agents: $$(.agents/node_modules/.bin/claude --version), $$(.agents/node_modules/.bin/codex --version)"
+	echo "installed in .agents: $$(.agents/node_modules/.bin/claude --version), $$(.agents/node_modules/.bin/codex --version 2>/dev/null)"
 	touch $(AGENTS)
 
 # Installs the programs of PROGRAMS where this user may (root on Debian); says what is missing otherwise.

@@ -1,6 +1,8 @@
 """What `kcourt devcluster` says where it cannot work, and the files that it writes; needs no Slurm."""
 
 import os
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,13 @@ from cluster import devcluster
 from cluster.devcluster_files import DevCluster, folder_of, gres_conf, slurm_conf
 from cluster.devcluster_nodes import free_subnet
 from cluster.study.systems import choose_system
+
+
+@pytest.fixture
+def base() -> Iterator[Path]:
+    """A folder whose own path leaves room for those of sockets."""
+    with tempfile.TemporaryDirectory(prefix="kc-", dir="/tmp") as folder:
+        yield Path(folder)
 
 
 def cluster_in(folder: Path, gpus: int = 4) -> DevCluster:
@@ -27,10 +36,9 @@ def test_a_name_that_no_cluster_can_have_is_refused(name: str) -> None:
         cli.run(["devcluster", "status", "--name", name])
 
 
-def test_a_folder_that_is_too_deep_for_sockets_is_refused(tmp_path: Path) -> None:
-    base = tmp_path / ("x" * 100)
+def test_a_folder_that_is_too_deep_for_sockets_is_refused(base: Path) -> None:
     with pytest.raises(UsageError, match=r"bytes too long for the sockets below it.*--base"):
-        folder_of("dev", base)
+        folder_of("dev", base / ("x" * 100))
     assert folder_of("dev", Path("/tmp/short")) == Path("/tmp/short/dev")
 
 
@@ -39,29 +47,29 @@ def test_a_folder_that_is_too_deep_for_sockets_is_refused(tmp_path: Path) -> Non
     [("status",), ("env",), ("cut", "n1"), ("kill", "n1"), ("heal", "n1")],
     ids=lambda words: words[0],
 )
-def test_a_cluster_that_does_not_exist(tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_a_cluster_that_does_not_exist(base: Path, words: tuple[str, ...]) -> None:
     with pytest.raises(UsageError) as caught:
-        cli.run(["devcluster", *words, "--base", str(tmp_path)])
-    assert str(caught.value) == f"no cluster 'dev' in {tmp_path}; `kcourt devcluster up` starts one"
+        cli.run(["devcluster", *words, "--base", str(base)])
+    assert str(caught.value) == f"no cluster 'dev' in {base}; `kcourt devcluster up` starts one"
 
 
-def test_a_node_that_does_not_exist(tmp_path: Path) -> None:
+def test_a_node_that_does_not_exist(base: Path) -> None:
     with pytest.raises(UsageError, match=r"has no node 'n3'; did you mean 'n[12]'\? It has n1 to n2"):
-        devcluster.node_of(cluster_in(tmp_path), "n3")
+        devcluster.node_of(cluster_in(base), "n3")
 
 
-def test_an_ordinary_user_is_told_to_be_root(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_ordinary_user_is_told_to_be_root(monkeypatch: pytest.MonkeyPatch, base: Path) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    node = cluster_in(tmp_path).members[0]
+    node = cluster_in(base).members[0]
     for attempt in (
-        lambda: devcluster.start("dev", devcluster.Shape(), tmp_path),
+        lambda: devcluster.start("dev", devcluster.Shape(), base),
         lambda: devcluster.cut(node),
         lambda: devcluster.kill(node),
-        lambda: devcluster.heal(cluster_in(tmp_path), node),
+        lambda: devcluster.heal(cluster_in(base), node),
     ):
         with pytest.raises(EnvironmentFault, match=r"only root .*; run it as root"):
             attempt()
-    assert list(tmp_path.iterdir()) == []
+    assert list(base.iterdir()) == []
 
 
 def test_a_folder_that_cannot_be_made_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,13 +78,13 @@ def test_a_folder_that_cannot_be_made_is_named(monkeypatch: pytest.MonkeyPatch) 
         devcluster.start("zz", devcluster.Shape(), Path("/proc/none"))
 
 
-def test_a_folder_that_holds_something_else_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_folder_that_holds_something_else_is_kept(monkeypatch: pytest.MonkeyPatch, base: Path) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    kept = tmp_path / "zz" / "kept"
+    kept = base / "zz" / "kept"
     kept.parent.mkdir()
     kept.touch()
     with pytest.raises(UsageError, match=r"zz is no cluster's: it holds no devcluster.json; .*--base"):
-        devcluster.end("zz", tmp_path)
+        devcluster.end("zz", base)
     assert kept.exists()
 
 
@@ -89,13 +97,13 @@ def test_a_folder_that_holds_something_else_is_kept(monkeypatch: pytest.MonkeyPa
     ],
 )
 def test_missing_programs_are_named_by_their_packages(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, there: tuple[str, ...], packages: str
+    monkeypatch: pytest.MonkeyPatch, base: Path, there: tuple[str, ...], packages: str
 ) -> None:
     for name in there:
-        (tmp_path / name).touch(0o755)
+        (base / name).touch(0o755)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(devcluster, "SYSTEM_PATH", str(tmp_path))
+    monkeypatch.setenv("PATH", str(base))
+    monkeypatch.setattr(devcluster, "SYSTEM_PATH", str(base))
     with pytest.raises(EnvironmentFault) as caught:
         devcluster.require_means()
     assert str(caught.value) == f"{packages} not installed; on Debian: apt-get install {packages}"
@@ -109,19 +117,19 @@ def test_the_first_subnet_that_nobody_has_is_taken(monkeypatch: pytest.MonkeyPat
     assert free_subnet() == 1
 
 
-def test_slurm_is_told_of_every_node_and_of_no_gpus_where_there_are_none(tmp_path: Path) -> None:
-    text = slurm_conf(cluster_in(tmp_path))
+def test_slurm_is_told_of_every_node_and_of_no_gpus_where_there_are_none(base: Path) -> None:
+    text = slurm_conf(cluster_in(base))
     assert "NodeName=n2 NodeHostname=n2 NodeAddr=10.99.7.2 Sockets=1 CoresPerSocket=2 " in text
     assert "PartitionName=batch Nodes=n1,n2 " in text and "OverSubscribe=EXCLUSIVE" in text
-    assert gres_conf(cluster_in(tmp_path)).count("/dev/gpu[0-3] Flags=amd_gpu_env\n") == 2
-    assert "gpu" not in gres_conf(cluster_in(tmp_path, gpus=0))
-    assert "Gres=" not in slurm_conf(cluster_in(tmp_path, gpus=0))
+    assert gres_conf(cluster_in(base)).count("/dev/gpu[0-3] Flags=amd_gpu_env\n") == 2
+    assert "gpu" not in gres_conf(cluster_in(base, gpus=0))
+    assert "Gres=" not in slurm_conf(cluster_in(base, gpus=0))
 
 
-def test_the_site_file_describes_the_cluster(tmp_path: Path) -> None:
+def test_the_site_file_describes_the_cluster(base: Path) -> None:
     from cluster.devcluster_files import write_files
 
-    cluster = cluster_in(tmp_path / "dev")
+    cluster = cluster_in(base / "dev")
     write_files(cluster, b"key")
     facts = choose_system(cluster.variables).facts
     assert (facts.clusters, facts.partition, facts.hardware, facts.nodes.gpus) == (("dev",), "batch", "cpu", 4)

@@ -159,7 +159,7 @@ PROBES = {
     "the repository": f"ls {ROOT / 'bench'} {ROOT / 'tests'} {ROOT / 'tasks'} {ROOT / 'pyproject.toml'}",
     "the judge's code": f"find {TOOLS} {sys.prefix} -name grade.py -path '*bench*' | grep .",
     "homes": "ls -A /home/* | grep .",
-    "other temporary files": "ls -A /tmp /dev/shm | grep -v :$ | grep .",
+    "other temporary files": "ls /tmp /dev/shm | grep kc-other-{pid}",
     "shadow passwords": "cat /etc/shadow",
     "private keys": "ls /etc/ssl/private",
     "mounted file systems": "ls -A /mnt /media /srv /run /boot | grep .",
@@ -179,8 +179,19 @@ PROBES = {
 }
 
 
+@pytest.fixture
+def others() -> Iterator[None]:
+    """Files of others where everybody may write."""
+    files = [Path(folder) / f"kc-other-{os.getpid()}" for folder in ("/tmp", "/dev/shm")]
+    for file in files:
+        file.touch()
+    yield
+    for file in files:
+        file.unlink()
+
+
 @pytest.mark.parametrize("what", PROBES)
-def test_a_client_does_not_reach(place: Place, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_does_not_reach(place: Place, what: str, others: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KCOURT_TEST_KEY", "must-not-be-inherited")
     script = PROBES[what].format(pid=os.getpid())
     said = place.says(f"({script}) && echo REACHED; echo tried")

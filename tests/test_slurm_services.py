@@ -85,7 +85,9 @@ def study(tmp_path: Path, slurm: Slurm, monkeypatch: pytest.MonkeyPatch) -> Iter
     monkeypatch.setenv("KCOURT_EXPERIMENTS_DIR", str(tmp_path / "experiments"))
     monkeypatch.setenv("KCOURT_SCRATCH", str(tmp_path / "scratch"))
     monkeypatch.setenv("RUN_ROOT", str(tmp_path / "runs"))
-    yield write_study(tmp_path / "experiments", Nodes(agents=2, judges=2), RUN_ROOT=tmp_path / "runs")
+    # A node starts its second agent so much later: for so long at least the job is seen at work.
+    staggered = {"AGENT_START_STAGGER_SECONDS": 8}
+    yield write_study(tmp_path / "experiments", Nodes(agents=2, judges=2), RUN_ROOT=tmp_path / "runs", **staggered)
     slurm.scancel(f"--user={os.getuid()}")
 
 
