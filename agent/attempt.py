@@ -182,6 +182,9 @@ class Watch:
 
     def result(self, exit_code: int, stop: Stop | None) -> Attempt:
         ready = self._tools == self._rules.tools
+        # A client may say with whom it worked, and that it is done, in one breath.
+        if stop in (None, Stop.LINGERED) and self._works_with_another():
+            stop = Stop.OTHER_MODEL
         seen = Observed(exit_code=exit_code, stop=stop, ready=ready, reported=self._reported)
         return Attempt(seen, self._usage, self._model, self._session)
 
@@ -220,11 +223,14 @@ class Watch:
             Stop.CANCELLED: self._cancel.requested,
             Stop.TIME: now >= rules.deadline,
             Stop.TOKENS: rules.budget.tokens_spent(rules.used + self._usage),
-            Stop.OTHER_MODEL: rules.model is not None and self._model not in (None, rules.model),
+            Stop.OTHER_MODEL: self._works_with_another(),
             Stop.NO_TOOLS: self._lacks_tools(now),
             Stop.STALLED: now - self._stream.last_byte >= rules.idle_timeout_s,
         }
         return next((stop for stop, holds in reasons.items() if holds), None)
+
+    def _works_with_another(self) -> bool:
+        return self._rules.model is not None and self._model not in (None, self._rules.model)
 
     def _lacks_tools(self, now: float) -> bool:
         if self._tools is None:

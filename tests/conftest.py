@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,6 +18,10 @@ settings.register_profile("calm", deadline=None, suppress_health_check=[HealthCh
 settings.load_profile("calm")
 
 pytest_plugins = ["slurm", "slurm_jobs"]
+# Whatever started the tests may ignore signals that they send to their children: nohup, a shell in the background.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import httpx
-import psutil
 import pytest
+from living import family
 
 from agent.endpoint import NO_KEY, ModelService, ProxyAddress, endpoint_for
 from agent.hosted import proxied
@@ -137,10 +137,10 @@ def test_the_key_is_in_no_environment_no_argument_and_no_file(provider, tmp_path
     with proxy_to(provider, tmp_path, monkeypatch) as proxy:
         ask(proxy, stream=True)
         assert "THE_KEY" not in os.environ
-        for child in psutil.Process().children(recursive=True):
-            shown = " ".join(child.cmdline()) + str(child.environ())
-            assert KEY not in shown
-        assert psutil.Process().children(recursive=True)
+        children = family(os.getpid(), recursive=True)
+        assert children
+        for child in children:
+            assert KEY not in " ".join(child.cmdline()) + str(child.environ())
     assert not any(KEY in path.read_text() for path in tmp_path.rglob("*") if path.is_file())
 
 

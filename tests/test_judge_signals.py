@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -125,17 +125,9 @@ def test_a_judge_that_was_told_alone_is_started_again(tmp_path: Path) -> None:
         assert running.judge().pid != judge.pid
 
 
-@pytest.fixture
-def heard() -> Iterator[None]:
-    """Inside, children hear a hang-up, whatever the tests themselves were started by."""
-    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    yield
-    signal.signal(signal.SIGHUP, before)
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
 def test_what_ends_router_and_judge_leaves_the_grade_in_flight_its_answer(
-    tmp_path: Path, number: signal.Signals, heard: None
+    tmp_path: Path, number: signal.Signals
 ) -> None:
     go = tmp_path / "go"
     with rank(tmp_path, closed=True) as running:
