@@ -44,6 +44,10 @@ GOLD, NOOP = str(ScriptRule.GOLD), str(ScriptRule.NOOP)
 PREVIEWED = {kernel: [fast(kernel, "score"), fast(kernel)] for kernel in KERNELS}
 
 
+# Long enough that somebody who looks finds grades that wait.
+BUSY = {kernel: [fast(kernel, "score")] * 5 + [fast(kernel)] for kernel in KERNELS}
+
+
 def source(kernel: str) -> str:
     """The kernel's good solution."""
     return Path(fast(kernel)["file"]).read_text()
@@ -216,7 +220,7 @@ PROCESSES = {"judge": "bench.judge.app", "measuring": "bench.worker"}
 
 @pytest.mark.parametrize("module", PROCESSES.values(), ids=PROCESSES)
 def test_a_process_of_a_judge_that_is_killed_costs_nothing(launch: Launch, module: str) -> None:
-    job = launch(PREVIEWED)
+    job = launch(BUSY)
     job.until(lambda: at_work(job), "its agents work")
     wrapper = begins(job.layout)["judge-0"]["pid"]
     with JudgeClient(router(job.layout, 0)) as judge:

@@ -4,7 +4,7 @@
 the word `demo` instead writes, scores and submits the corpus's own fast controls.
 """
 
-from .server import DEMO, ScriptedModel, read_script
+from .server import DEMO, ScriptedModel, demo_course, read_script
 from .wires import Asked, Step
 
-__all__ = ["DEMO", "Asked", "ScriptedModel", "Step", "read_script"]
+__all__ = ["DEMO", "Asked", "ScriptedModel", "Step", "demo_course", "read_script"]
