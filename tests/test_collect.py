@@ -47,6 +47,16 @@ def test_a_renamed_run_keeps_its_job_id(kcourt: Callable[..., Any], layout: RunL
     assert json.loads(RunLayout(moved).summary.read_text())["job_id"] == "local-1"
 
 
+@pytest.mark.parametrize(("degraded", "code"), [(True, 72), (False, 0)], ids=["degraded", "whole"])
+def test_a_repaired_merge_gives_the_job_the_code_it_would_have_had(
+    kcourt: Callable[..., Any], layout: RunLayout, degraded: bool, code: int
+) -> None:
+    write_json(layout.summary, SUMMARY | {"cause": "finished", "exit_code": 75, "degraded": degraded})
+    ran = kcourt("job", "collect", str(layout.root), "--json")
+    assert ran.code == 0, ran.err
+    assert (ran.json["exit_code"], ran.json["degraded"]) == (code, degraded)
+
+
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"job_id": "local-1"}', '{"cause": "rain"}', "\xff"])
 @pytest.mark.parametrize("name", ["plan", "summary"])
 def test_a_damaged_file_is_named(layout: RunLayout, name: str, content: str) -> None:

@@ -31,6 +31,7 @@ from cluster.job.supervise import (
     Steps,
     Verdict,
     decide,
+    degraded,
     exit_code,
     never_ready,
     out_of_time,
@@ -107,7 +108,9 @@ def run_job(wave: Wave, run_dir: Path, launcher: Launcher, view: View) -> Summar
             job.steps.kill_all()
         merged = _collect(job, lived)
     code = exit_code(lived.verdict, lived.sight, merged)
-    ending = Ending(lived.verdict.cause, lived.verdict.reason, code, round(time.monotonic() - started, 3))
+    seconds = round(time.monotonic() - started, 3)
+    is_degraded = lived.sight is not None and degraded(lived.sight)
+    ending = Ending(lived.verdict.cause, lived.verdict.reason, code, seconds, is_degraded)
     summary = conclude(layout, ending)
     job.state.note(Phase.DONE, said=f"exit {int(code)} ({code.name.lower()})")
     return summary

@@ -17,7 +17,7 @@ from bench.results.queries import Assignment, Verdict, counts, opened, verdicts
 from bench.wording import first_fault
 from cluster.job.collect import launched, read_episode
 from cluster.job.layout import RunLayout, write_json, write_public
-from cluster.job.supervise import EXIT_CODES, Cause, end_records
+from cluster.job.supervise import Cause, code_of, end_records
 from cluster.study.problems import read_problems
 
 
@@ -53,12 +53,16 @@ class Item:
 
 @dataclass(frozen=True)
 class Ending:
-    """How the job itself ended; `seconds` from its plan to its report."""
+    """How the job itself ended; `seconds` from its plan to its report.
+
+    `degraded`: a rank, an engine or an agent node was lost, and others did the rest.
+    """
 
     cause: Cause
     reason: str
     exit_code: ExitCode
     seconds: float
+    degraded: bool = False
 
 
 @dataclass(frozen=True)
@@ -85,6 +89,7 @@ class Summary:
             "cause": self.ending.cause,
             "reason": self.ending.reason,
             "seconds": self.ending.seconds,
+            "degraded": self.ending.degraded,
             "planned": len(self.items),
             **{standing.value: self.count(standing) for standing in Standing},
             "setups": {setup: _tally([item for item in self.items if item.setup == setup]) for setup in setups},
@@ -180,8 +185,10 @@ def recollected(layout: RunLayout) -> Ending:
     before = _before(layout)
     if before is None:
         return Ending(Cause.SERVICE_LOST, "the job died before its summary", ExitCode.SERVICE_LOST, 0.0)
-    failed = before.exit_code is ExitCode.MERGE_FAILED
-    return Ending(before.cause, before.reason, EXIT_CODES[before.cause] if failed else before.exit_code, before.seconds)
+    code = before.exit_code
+    if code is ExitCode.MERGE_FAILED:
+        code = code_of(before.cause, before.degraded)
+    return Ending(before.cause, before.reason, code, before.seconds, before.degraded)
 
 
 def read_items(layout: RunLayout) -> tuple[Item, ...] | None:
@@ -203,6 +210,7 @@ class _Before(BaseModel):
     reason: str
     seconds: float
     exit_code: ExitCode
+    degraded: bool = False
     items: tuple[Item, ...]
 
 

@@ -249,9 +249,12 @@ def exit_code(verdict: Verdict, sight: Sight | None, merged: bool) -> ExitCode:
     """Exit code of a job that left its watch with `verdict`, having last seen `sight`."""
     if not merged:
         return ExitCode.MERGE_FAILED
-    if verdict.cause is Cause.FINISHED and sight and degraded(sight):
-        return ExitCode.DEGRADED
-    return EXIT_CODES[verdict.cause]
+    return code_of(verdict.cause, sight is not None and degraded(sight))
+
+
+def code_of(cause: Cause, is_degraded: bool) -> ExitCode:
+    """Exit code of a job that was merged."""
+    return ExitCode.DEGRADED if cause is Cause.FINISHED and is_degraded else EXIT_CODES[cause]
 
 
 def degraded(sight: Sight) -> bool:
