@@ -36,7 +36,7 @@ EXIT_MEANINGS = {
     ExitCode.NEVER_READY: "A service of the job never became ready.",
     ExitCode.SERVICE_LOST: "A service was lost and could not be replaced; the job was torn down.",
     ExitCode.STALLED: "No episode and no grade ended for too long; the job was torn down.",
-    ExitCode.DEGRADED: "A rank was lost; the rest finished and was merged.",
+    ExitCode.DEGRADED: "A rank, an engine or an agent node was lost; the rest finished and was merged.",
     ExitCode.MERGE_FAILED: "A database is damaged or the merge failed. The grades in the shards are safe.",
     ExitCode.WALL_CLOCK: "The allocation's time ran out; what there was is merged.",
     ExitCode.CANCELLED: "The operator stopped it.",
