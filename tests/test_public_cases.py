@@ -257,7 +257,8 @@ def reads_nothing(tmp_path: Path, env: dict[str, str], *argv: object) -> str:
 
 def test_a_local_job_leaves_the_list_of_a_loop_alone(tmp_path: Path) -> None:
     env = write_env(tmp_path, kernels=KERNELS[:1])
-    reads_nothing(tmp_path, {}, kcourt_command(), "run", "--local", env, "--run-root", tmp_path / "runs")
+    printed = reads_nothing(tmp_path, {}, kcourt_command(), "run", "--local", env, "--run-root", tmp_path / "runs")
+    assert "1 planned: 1 delivered" in printed
 
 
 @on_slurm

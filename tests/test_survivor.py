@@ -71,3 +71,4 @@ def test_slurm_is_asked_only_of_a_job_that_is_silent_and_then_seldom(slurm_says)
 def test_a_machine_without_slurm_goes_on(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     Survivor(tmp_path / "state.json", "7", itertools.count(0, SILENT_S).__next__).look()
+    assert list(tmp_path.iterdir()) == []

@@ -199,6 +199,7 @@ def test_ranks_stay_as_last_seen_and_the_last_sentences_are_kept(tmp_path: Path)
 def test_a_state_that_cannot_be_written_ends_no_job(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     StateFile(RunLayout(tmp_path / "file")).note(Phase.STARTING)
+    assert [(path.name, path.stat().st_size) for path in tmp_path.iterdir()] == [("file", 0)]
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"phase": "asleep"}', "\xff"])
