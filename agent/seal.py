@@ -86,11 +86,6 @@ def check_seal(private: Sequence[Path]) -> None:
             raise ConfigError(f"{place}: lies where every sealed agent can read; give the run a folder outside of it")
 
 
-def seal_by() -> str:
-    """What seals, with its version."""
-    return process.run(["bwrap", "--version"], limits=process.Limits(wall_s=10)).output.strip()
-
-
 def _why_not() -> str:
     """What keeps `true` from running behind a seal; empty when it runs."""
     if shutil.which("bwrap") is None:
