@@ -248,9 +248,10 @@ def test_striping_is_even_within_one(things, places):
     assert max(counts) - min(counts) <= 1
 
 
-def test_problems_are_striped_over_ranks():
-    plan = plan_job(hosts("a", "j"), settings(judges_per_node=2))
+def test_problems_and_workers_are_striped_over_ranks_and_replicas():
+    plan = plan_job(hosts("i1", "i2", "i3", "a", "j"), settings(inference_nodes=3, judges_per_node=2))
     assert [plan.home_rank(problem) for problem in range(5)] == [0, 1, 0, 1, 0]
+    assert [plan.replica(worker) for worker in range(5)] == [0, 1, 2, 0, 1]
 
 
 @pytest.mark.timing

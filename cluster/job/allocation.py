@@ -101,6 +101,10 @@ class Plan:
         """Rank that serves the problem of this global index."""
         return striped(problem, len(self.judges))
 
+    def replica(self, worker: int) -> int:
+        """Inference replica, one a node, that serves the worker of this global index (node-major)."""
+        return striped(worker, len(self.inference))
+
 
 def split_of(settings: JobSettings) -> Split:
     return Split(settings.inference_nodes, settings.agent_nodes, settings.judge_nodes)
