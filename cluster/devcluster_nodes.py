@@ -133,6 +133,8 @@ def kill_processes(namespace: str) -> int:
 def kill_all(pids: Iterable[int]) -> None:
     """Kill processes and wait until they have ended; one that nobody has reaped yet has ended.
 
+    They are stopped before the first one dies: no parent may see its child die and end in its own way.
+
     Raises:
         EnvironmentFault: one lives on.
     """
@@ -142,7 +144,10 @@ def kill_all(pids: Iterable[int]) -> None:
             with contextlib.suppress(ProcessLookupError):
                 watched[pid] = os.pidfd_open(pid)
                 opened.callback(os.close, watched[pid])
-                signal.pidfd_send_signal(watched[pid], signal.SIGKILL)
+                signal.pidfd_send_signal(watched[pid], signal.SIGSTOP)
+        for pidfd in watched.values():
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(pidfd, signal.SIGKILL)
         for pid, pidfd in watched.items():
             if not select.select([pidfd], [], [], _DIES_WITHIN_S)[0]:
                 raise EnvironmentFault(f"process {pid} does not die; see in ps what it waits for")
@@ -151,8 +156,13 @@ def kill_all(pids: Iterable[int]) -> None:
 def remove_network(name: str, bridge: str) -> None:
     """Delete the namespaces, links and bridge of a cluster, as far as they exist."""
     for namespace in namespaces_of(name):
-        ip("netns", "del", namespace)
+        _remove("netns", namespace, _NAMESPACES)
     # A link goes with its namespace, but not at once, and keeps its name as long.
     for link in (*interfaces_of(name), bridge):
-        if not run(["ip", "link", "del", link], limits=_WITHIN).ok and (_LINKS / link).exists():
-            ip("link", "del", link)
+        _remove("link", link, _LINKS)
+
+
+def _remove(kind: str, name: str, listed_in: Path) -> None:
+    """Delete one thing of the network, unless it has gone meanwhile."""
+    if not run(["ip", kind, "del", name], limits=_WITHIN).ok and (listed_in / name).exists():
+        ip(kind, "del", name)
