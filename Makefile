@@ -13,8 +13,15 @@ AGENTS := .agents/.installed
 PROGRAMS := gcc:gcc g++:g++ gfortran:gfortran bwrap:bubblewrap shellcheck:shellcheck curl:curl valgrind:valgrind perf:linux-perf
 PROGRAMS += sbatch:slurm-wlm munged:munge ip:iproute2
 PYTEST := $(BIN)/python -m pytest
+# One more than there are cores: many tests wait for other processes.
+WORKERS ?= $(shell expr $$(nproc) + 1)
+# Tests that between them call every dependency.
+LEANING := router judge_access cli merge mcp search statistics inputs cluster_layers agent_parts task
+TIMED = $(shell grep -l 'pytest.mark.timing' tests/test_*.py)
+# Hundreds of short-lived Python processes: without this each of them compiles the same modules again.
+unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup setup-agents system demo demo-claude test test-slurm lint bench docs clean
+.PHONY: help setup setup-agents system demo demo-claude test test-slurm test-lowest lint bench docs clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,10 +37,12 @@ $(STAMP): pyproject.toml
 	fi
 	echo "setting up .venv with $$($(PYTHON) --version)"
 	$(PYTHON) -m venv .venv
-	export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PIP_ROOT_USER_ACTION=ignore
+	# Setuptools warns of every editable installation.
+	export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PIP_ROOT_USER_ACTION=ignore PYTHONWARNINGS=ignore
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
 	$(BIN)/python -m pip install --quiet --editable '.[judge]' --group test --group lint
 	touch $(STAMP)
+	echo "installed; to have kcourt on your path, say: export PATH=$(CURDIR)/.venv/bin:\$$PATH"
 
 setup-agents: $(AGENTS) ## Install the coding clients that Kernelcourt drives, at pinned versions, into .agents
 
@@ -85,14 +94,23 @@ demo-claude: setup setup-agents ## Run a study of three kernels by real Claude C
 
 test: setup system ## Run every test but the slow ones: lint and the parallel ones first, then those that measure time, alone
 	@failed=0
-	$(PYTEST) -n auto --dist loadgroup -m 'not timing and not slow' || failed=$$?
+	$(PYTEST) -n $(WORKERS) --dist loadgroup -m 'not timing and not slow' || failed=$$?
 	echo
 	echo "Tests that measure time, one at a time:"
-	$(PYTEST) -m 'timing and not slow' || failed=$$?
+	$(PYTEST) -m 'timing and not slow' $(TIMED) || failed=$$?
 	exit $$failed
 
 test-slurm: setup system ## Run all tests that need a Slurm cluster, the slow ones too; needs root
 	@$(PYTEST) -m slurm
+
+test-lowest: setup ## Run what leans on dependencies, with the lowest version of each that pyproject.toml allows
+	@mkdir -p .scratch
+	$(BIN)/python tests/lowest.py > .scratch/lowest.txt
+	$(BIN)/python -m venv --clear .scratch/lowest
+	export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PIP_ROOT_USER_ACTION=ignore PYTHONWARNINGS=ignore
+	.scratch/lowest/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
+	.scratch/lowest/bin/python -m pip install --quiet -c .scratch/lowest.txt --editable '.[judge]' --group test
+	.scratch/lowest/bin/python -m pytest -q -n $(WORKERS) $(LEANING:%=tests/test_%.py)
 
 lint: setup system ## Run ruff, mypy, import-linter, shellcheck and the figures of the code
 	@$(PYTEST) tests/test_house.py
@@ -100,8 +118,8 @@ lint: setup system ## Run ruff, mypy, import-linter, shellcheck and the figures 
 bench: setup ## Measure the speed goals; prints a table and JSON
 	@$(BIN)/python -m tests.benchmarks
 
-docs: setup ## Generate docs/reference/ from the code
-	@$(BIN)/python docs/generate.py
+docs: setup ## Write what docs/ takes from the code and the measurements; draw its pictures
+	@for program in generate figures pictures; do $(BIN)/python docs/$$program.py; done
 
 clean: ## Remove what the other targets made (.venv, .scratch, caches)
 	@rm -rf .venv .agents .scratch .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist ./*.egg-info

@@ -55,7 +55,7 @@ class Rules:
 
 @dataclass(frozen=True)
 class Attempt:
-    """How a launch went and what it used; `seen.submitted` is left to whoever settles its calls."""
+    """How a launch went and what it used; the episode adds `seen.submitted` afterwards."""
 
     seen: Observed
     usage: Usage
@@ -80,7 +80,7 @@ def run_attempt(harness: Harness, launch: Launch, rules: Rules, cancel: Cancel) 
             process.terminate(child, TERM_GRACE_S)
         _clear(child)
         watch.drain()
-    return watch.result(child.returncode, stop)
+        return watch.result(child.returncode, stop)
 
 
 def client_env(launch: Launch, sealed: bool) -> dict[str, str]:
@@ -185,8 +185,18 @@ class Watch:
         # A client may say with whom it worked, and that it is done, in one breath.
         if stop in (None, Stop.LINGERED) and self._works_with_another():
             stop = Stop.OTHER_MODEL
+        if objection := self._objection(exit_code, stop):
+            self._stream.keep(f"[driver] the client {objection}".encode())
         seen = Observed(exit_code=exit_code, stop=stop, ready=ready, reported=self._reported)
         return Attempt(seen, self._usage, self._model, self._session)
+
+    def _objection(self, exit_code: int | None, stop: Stop | None) -> str:
+        """What the client did wrong, for its log; empty where nothing is."""
+        if stop is Stop.OTHER_MODEL:
+            return f"works with the model {self._model}; it was given {self._rules.model}"
+        if stop in (None, Stop.NO_TOOLS) and self._tools != self._rules.tools:
+            return f"announced the tools {_names(self._tools)}; expected {_names(self._rules.tools)}"
+        return f"exited with code {exit_code} and without a result" if stop is None and self._reported is None else ""
 
     def _wait(self, child: "subprocess.Popen[bytes]") -> None:
         """Until the client writes or exits, a heartbeat at most."""
@@ -246,3 +256,7 @@ class Watch:
             if size != self._answers_bytes and accepted_submit(read_calls(self._rules.answers_file)):
                 self._finished = now
             self._answers_bytes = size
+
+
+def _names(tools: frozenset[str] | None) -> str:
+    return ", ".join(sorted(tools or ())) or "none"

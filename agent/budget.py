@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from agent.usage import Usage
 from bench.judge.schemas import End, SubmissionMode
+from bench.wording import did_you_mean
 
 BUDGET_KEYS = ("timeout_s", "max_tokens")
 
@@ -68,7 +69,7 @@ def budget_of(problem_budget: Mapping[str, float], default: Budget) -> Budget:
     """
     for key, value in problem_budget.items():
         if key not in BUDGET_KEYS:
-            raise ValueError(f"budget.{key}: unknown key; known keys are {', '.join(BUDGET_KEYS)}")
+            raise ValueError(f"budget.{key}: unknown key; {did_you_mean(key, BUDGET_KEYS)}")
         if not value > 0:
             raise ValueError(f"budget.{key}: {value} is not above 0")
     return replace(

@@ -1,4 +1,4 @@
-"""AgentConfig: all that the driver of one agent node is told, frozen, in one JSON file; and its problems."""
+"""AgentConfig: the settings of the driver of one agent node, frozen, in one JSON file; and its problems."""
 
 import os
 from pathlib import Path
@@ -14,7 +14,7 @@ from agent.seal import SealMode
 from agent.striping import striped
 from bench.errors import ConfigError
 from bench.judge.schemas import Problem, SetupRecord, read_secret
-from bench.wording import first_fault
+from bench.wording import did_you_mean, first_fault, read_model
 
 # Names inside the folders that a driver is given; `cluster/job/layout.py` knows where those lie.
 EVENTS, RECORD, MATERIAL, GIVEN = "events.jsonl", "tokens.json", "tasks", "setups"
@@ -129,17 +129,8 @@ class AgentConfig(BaseModel):
 
     @classmethod
     def read(cls, path: Path) -> "AgentConfig":
-        """Load from a JSON file.
-
-        Raises:
-            ConfigError: naming the file and the first wrong key.
-        """
-        try:
-            return cls.model_validate_json(path.read_bytes())
-        except OSError as error:
-            raise ConfigError(f"{path}: cannot be read ({error.strerror})") from error
-        except ValidationError as error:
-            raise ConfigError(f"{path}: {first_fault(error, cls.model_fields)}") from error
+        """Load from a JSON file; raises ConfigError naming the file and the first wrong key."""
+        return read_model(path, cls, "docs/reference/agent-config.md lists the keys")
 
 
 def read_problems(config: AgentConfig) -> list[tuple[int, Problem]]:
@@ -174,7 +165,7 @@ def _problem(path: Path, number: int, line: bytes) -> Problem:
     try:
         return Problem.model_validate_json(line)
     except ValidationError as error:
-        raise ConfigError(f"{path}:{number}: {first_fault(error, Problem.model_fields)}") from error
+        raise ConfigError(f"{path}:{number}: {first_fault(error, Problem)}") from error
 
 
 def _check(config: AgentConfig, problem: Problem, where: str) -> None:
@@ -184,7 +175,8 @@ def _check(config: AgentConfig, problem: Problem, where: str) -> None:
     except ValueError as error:
         raise ConfigError(f"{where}: {error}") from error
     if problem.setup not in config.setups:
-        raise ConfigError(f"{where}: setup '{problem.setup}' is not among {', '.join(config.setups)}")
+        meant = did_you_mean(problem.setup, config.setups)
+        raise ConfigError(f"{where}: setup '{problem.setup}' is not in this configuration; {meant}")
     if not config.material(problem.kernel).is_dir():
         raise ConfigError(f"{where}: {config.material(problem.kernel)} is not there; stage the kernel's material")
     if not (path := contract_file(config.given(problem.setup), problem.kernel)).is_file():
@@ -195,4 +187,4 @@ def check_cpus(config: AgentConfig) -> None:
     """Raises ConfigError when `cpus` names one that this process may not use."""
     allowed = os.sched_getaffinity(0)
     if missing := sorted(set(config.cpus or ()) - allowed):
-        raise ConfigError(f"cpus: {missing} may not be used here; this process has {sorted(allowed)}")
+        raise ConfigError(f"cpus: this process may not use {missing}; name some of {sorted(allowed)}")

@@ -47,7 +47,7 @@ LoadHarness = Callable[[str, Mapping[str, str]], Harness]
 class NodeReport:
     """What one node did: episodes planned, and how many ended in which way; the others were never started.
 
-    `gave_up`: too many in a row failed for a reason outside of their agents.
+    `gave_up`: no more were started, because too many in a row failed for a reason outside of their agents.
     """
 
     planned: int
@@ -76,7 +76,7 @@ def run_node(config: AgentConfig, load: LoadHarness = load_harness) -> NodeRepor
     harnesses = {setup: load(config.setups[setup].harness, config.harness_options.get(setup, {})) for setup in used}
     for setup, harness in harnesses.items():
         harness.check(config.setups[setup])
-        check_budget_mode(harness.name, harness.resumes, config.budget_mode)
+        check_budget_mode(harness, config.budget_mode)
     if any(config.run_dir.glob("problem-*")):
         raise ConfigError(f"{config.run_dir}: holds episodes already; give every run a directory of its own")
     _check_wires(config, harnesses)
@@ -94,7 +94,10 @@ def _check_wires(config: AgentConfig, harnesses: Mapping[str, Harness]) -> None:
     for setup, harness in harnesses.items():
         if harness.wire_format not in UNSERVED.union(offered):
             served = f"the job's model speaks {', '.join(offered)}" if offered else "the job serves no model"
-            raise ConfigError(f"setup '{setup}': harness {harness.name} speaks {harness.wire_format}, and {served}")
+            raise ConfigError(
+                f"setup '{setup}': harness {harness.name} speaks {harness.wire_format}, and {served}; "
+                "choose another HARNESS, or another model"
+            )
 
 
 @dataclass(frozen=True)
@@ -177,7 +180,8 @@ class Node:
         gave_up = self._gave_up
         self._failed_in_a_row = self._failed_in_a_row + 1 if end in OUTSIDE else 0
         if self._gave_up and not gave_up:
-            _log.error("no more episodes start", why=f"{self._failed_in_a_row} in a row ended like this: {end}")
+            why = f"{self._failed_in_a_row} in a row failed outside of their agents, the last one by '{end}'"
+            _log.error("no more episodes start", why=f"{why}; mend the client or the model, then rerun what is owed")
 
     def _lost(self, ended: Running) -> None:
         """An episode's process died under it: kill what it left, and write the record that it could not."""

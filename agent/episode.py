@@ -4,25 +4,24 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from agent.answers import accepted_submit, last_correct_score, read_calls
+from agent.answers import accepted_submit, read_calls
 from agent.assignment import Assignment, Progress
 from agent.attempt import Rules, client_env, run_attempt
-from agent.budget import NEVER_PROMOTED, RELAUNCHED, Budget, Observed, Session, classify, relaunches, resumes
+from agent.budget import RELAUNCHED, Budget, Observed, Session, classify, relaunches, resumes
 from agent.cancel import Cancel, CancelRequested
 from agent.folder import fresh_folder, keep_workspace
 from agent.harnesses import Harness, Launch
 from agent.journal import utc_now, write_private
-from agent.judges import Judges
-from agent.promote import harvest, promote
+from agent.promote import leave_answer
 from agent.prompts.given import PROMPT, SKILLS, read_brief, read_contract
 from agent.prompts.render import Facts, go_on, render
 from agent.record import finish, record_of
-from agent.seal import Seal
+from agent.seal import SKILL_PAGES, Seal
 from agent.tools.judge_tools import JudgeTools
 from agent.tools.mcp_file import mcp_text
 from agent.tools.settings import ToolSettings
 from bench.judge.client import JudgeRefused
-from bench.judge.schemas import DRIVER_LABEL, Answer, End, EpisodeRecord, SubmissionMode
+from bench.judge.schemas import End, EpisodeRecord, SubmissionMode
 
 
 def run_episode(job: Assignment, harness: Harness, cancel: Cancel) -> EpisodeRecord:
@@ -33,7 +32,7 @@ def run_episode(job: Assignment, harness: Harness, cancel: Cancel) -> EpisodeRec
     end = _attempts(job, harness, cancel, progress)
     try:
         with cancel.interrupting():
-            _leave_answer(job, end, progress)
+            leave_answer(job, end, progress)
     except CancelRequested:
         end = End.SUBMITTED if end is End.SUBMITTED else End.CANCELLED
     record = record_of(job, harness, end, progress)
@@ -111,14 +110,14 @@ def _session(
 
 
 def _resumed(first: Launch, ended: Session, left: Budget, mode: SubmissionMode, number: int) -> Launch:
-    """How a client goes on: told so in a file beside its first prompt."""
+    """The launch that resumes a session; a file beside the first prompt tells the agent to go on."""
     prompt = _numbered(first.prompt_file, number)
     prompt.write_text(go_on(left.timeout_s, mode), encoding="utf-8")
     return replace(first, prompt_file=prompt, resume=ended.id, remaining_s=left.timeout_s)
 
 
 def _beside(first: Rules, launch: Launch, progress: Progress, number: int) -> Rules:
-    """The rules of a session that goes on, with a log of its own."""
+    """The rules of a resumed session, which has a log of its own."""
     seal = first.seal and replace(first.seal, read_only=(*first.seal.read_only, launch.prompt_file))
     return replace(first, used=progress.used, log_file=_numbered(first.log_file, number), seal=seal)
 
@@ -164,14 +163,14 @@ def _prepare(job: Assignment, tools: ToolSettings, harness: Harness, progress: P
         effort=job.setup.effort,
         temperature=job.setup.temperature,
     )
-    launch.prompt_file.write_text(_prompt(job, tools, progress), encoding="utf-8")
+    launch.prompt_file.write_text(_prompt(job, tools, harness, progress), encoding="utf-8")
     write_private(launch.tools_file, tools.model_dump_json(indent=2))
     write_private(launch.mcp_file, mcp_text(launch.tools_file, client_env(launch, job.is_sealed(harness))))
     return launch
 
 
-def _prompt(job: Assignment, tools: ToolSettings, progress: Progress) -> str:
-    """What the agent is told; a later attempt is told what the earlier ones have left of the budget."""
+def _prompt(job: Assignment, tools: ToolSettings, harness: Harness, progress: Progress) -> str:
+    """The agent's prompt; that of a later attempt names what the earlier ones have left of the budget."""
     given = job.config.given(job.problem.setup)
     facts = Facts(
         text=job.problem.text,
@@ -181,6 +180,7 @@ def _prompt(job: Assignment, tools: ToolSettings, progress: Progress) -> str:
         budget=job.budget.left(progress.used, time.monotonic() - progress.started) if tools.attempt > 1 else job.budget,
         brief=read_brief(given),
         given=given,
+        skills=SKILL_PAGES if job.is_sealed(harness) else given / SKILLS,
     )
     return render((given / PROMPT).read_text(encoding="utf-8"), facts)
 
@@ -191,7 +191,7 @@ def _rules(job: Assignment, tools: ToolSettings, harness: Harness, progress: Pro
         budget=job.budget,
         used=progress.used,
         mode=tools.mode,
-        tools=frozenset(map(harness.announces, tools.tools)),
+        tools=frozenset(tools.tools),
         ready_timeout_s=job.config.ready_timeout_s,
         idle_timeout_s=job.config.idle_timeout_s,
         exit_grace_s=job.config.exit_grace_s,
@@ -216,7 +216,7 @@ def _seal(job: Assignment, tools: ToolSettings) -> Seal:
 
 
 def _settled(tools: ToolSettings, seen: Observed, cancel: Cancel) -> Observed:
-    """The attempt with what the judge says of its submits, the one included whose caller died waiting."""
+    """`seen` with whether the judge took a submit, also one whose caller died before the answer came."""
     caller = JudgeTools(tools)
     try:
         with cancel.interrupting():
@@ -234,34 +234,3 @@ def _keep(tools: ToolSettings, evidence: Path) -> None:
     """Keep the workspace as the attempt left it, and say what is missing."""
     if left_out := keep_workspace(tools.folder, evidence / "workspace"):
         (evidence / "workspace-left-out.txt").write_text("\n".join(left_out) + "\n", encoding="utf-8")
-
-
-def _leave_answer(job: Assignment, end: End, progress: Progress) -> None:
-    """Promote or harvest for an episode whose final attempt handed nothing in."""
-    if end in NEVER_PROMOTED or progress.tools is None or (progress.seen and progress.seen.submitted):
-        return
-    judges = Judges(
-        job.config.judge_urls,
-        job.config.home_rank(job.index),
-        job.token(DRIVER_LABEL),
-        job.config.failover,
-    )
-    try:
-        if answer := _answer(job, judges, progress.tools, progress.used.tokens):
-            progress.outcome = answer.outcome
-            job.report("answered", grade_id=answer.grade_id, outcome=answer.outcome)
-    except JudgeRefused as refused:
-        job.report("answer_refused", code=refused.code, why=refused.message)
-    finally:
-        judges.close()
-
-
-def _answer(job: Assignment, judges: Judges, tools: ToolSettings, tokens: int) -> Answer | None:
-    if tools.mode is SubmissionMode.BLIND:
-        workspace = job.attempt_dir(tools.attempt) / "workspace"
-        return harvest(judges, job.label, tools.attempt, tokens, tools.kernel, tools.language, workspace)
-    scored = last_correct_score(read_calls(tools.answers_file))
-    if scored is None:
-        return None
-    source = tools.scored_source(scored.grade_id)
-    return promote(judges, job.label, tools.attempt, tokens, scored, source, tools.language)

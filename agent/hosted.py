@@ -19,7 +19,7 @@ LOOPBACK = "127.0.0.1"
 
 
 class Upstream(Closed):
-    """What the proxy is told on its stdin."""
+    """What the proxy reads from its stdin."""
 
     root: str
     key: str = Field(repr=False)
@@ -41,7 +41,7 @@ def proxied(service: ModelService | None, usage_file: Path | None) -> Iterator[P
     key = os.environ.pop(service.key_env, "")  # what is started from here on must not inherit it
     if not key:
         raise ConfigError(
-            f"{service.key_env} is not set here; export it in the shell that submits, and it travels by its name"
+            f"{service.key_env} is not set on this agent node; export the key under that name in the shell that submits"
         )
     usage_file.parent.mkdir(parents=True, exist_ok=True)
     child = process.spawn(
@@ -66,5 +66,5 @@ def _told(child: "subprocess.Popen[bytes]", service: ModelService, key: str) -> 
     child.stdin.flush()
     port = child.stdout.readline().decode().strip()
     if not port:
-        raise EnvironmentFault("the proxy to the hosted model did not start; its words are in the driver's log")
+        raise EnvironmentFault("the proxy to the hosted model did not start; its error is above this line in this log")
     return ProxyAddress(f"http://{LOOPBACK}:{port}", secret)

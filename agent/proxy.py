@@ -9,7 +9,7 @@ import json
 import socket
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +62,7 @@ class Forwarder:
         try:
             answer = await self._client.send(asked, stream=True)
         except httpx.TransportError as error:
-            self._note(label, request.url.path, None, [], began)
+            self._note(label, request.url.path, None, None, began)
             said = {"type": "api_error", "message": f"the provider cannot be reached ({type(error).__name__})"}
             return JSONResponse({"type": "error", "error": said}, status_code=502)
         kept = {name: answer.headers[name] for name in _RETURNED if name in answer.headers}
@@ -83,16 +83,16 @@ class Forwarder:
                 yield chunk
         finally:
             await answer.aclose()
-            self._note(label, path, answer.status_code, list(usages(bytes(seen))), began)
+            self._note(label, path, answer.status_code, usage_of(bytes(seen)), began)
 
-    def _note(self, label: str, path: str, status: int | None, found: list[dict[str, Any]], began: float) -> None:
+    def _note(self, label: str, path: str, status: int | None, usage: dict[str, Any] | None, began: float) -> None:
         seconds = round(time.monotonic() - began, 3)
-        line = {"at": utc_now(), "label": label, "path": path, "status": status, "seconds": seconds}
-        append_json(self._usage_file, line | {"usage": found[-1] if found else None})
+        line = {"at": utc_now(), "label": label, "path": path, "status": status, "seconds": seconds, "usage": usage}
+        append_json(self._usage_file, line)
 
 
-def usages(answer: bytes) -> Iterator[dict[str, Any]]:
-    """What an answer reports of tokens, each time it does: a JSON document, or the events of a stream."""
+def usage_of(answer: bytes) -> dict[str, Any] | None:
+    """What an answer, a JSON document or the events of a stream, reports of tokens; None where it does not."""
     documents = [line[5:] for line in answer.splitlines() if line.startswith(b"data:")] or [answer]
     total: dict[str, Any] = {}
     for document in documents:
@@ -102,8 +102,8 @@ def usages(answer: bytes) -> Iterator[dict[str, Any]]:
             continue
         for holder in (found, found.get("message"), found.get("response")) if isinstance(found, dict) else ():
             if isinstance(holder, dict) and isinstance(holder.get("usage"), dict):
-                total = total | holder["usage"]
-                yield total
+                total |= holder["usage"]
+    return total or None
 
 
 def application(forwarder: Forwarder) -> Starlette:

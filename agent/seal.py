@@ -1,4 +1,4 @@
-"""The seal: what a client sees of its node, which is its own folder, what it is given, its tools and its program."""
+"""The seal: a client sees of its node only its own folder, what it is given, its tools and its program."""
 
 import os
 import shutil

@@ -11,7 +11,7 @@ from bench import process, seeds
 from bench.court import Court
 from bench.errors import ShardError, UsageError
 from bench.grade import grade
-from bench.judge.schemas import ADHOC, SECRET_BYTES, Kind, Language, Preset, ProfileTool
+from bench.judge.schemas import ADHOC, Kind, Language, Preset, ProfileTool
 from bench.measure.protocols import ProtocolRole, find_protocol
 from bench.places import run_root
 from bench.profile import check_language, profile
@@ -103,7 +103,7 @@ def profile_file(
     """
     _check_task(kernel, language)
     check_language(language)
-    seed = seeds.request_seed(bytes(SECRET_BYTES), ADHOC, "profile").hex()
+    seed = seeds.profile_seed(None, ADHOC).hex()
     order = ProfileOrder(kernel=kernel, language=language, source=read_source(path), tool=tool, seed=seed)
     process.adopt_orphans()
     found = profile(order, court)

@@ -4,7 +4,6 @@ import importlib.util
 import json
 import sys
 from collections.abc import Sequence
-from difflib import get_close_matches
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points, version
 from pathlib import Path
@@ -13,12 +12,8 @@ from typing import Any, NamedTuple, NoReturn
 from bench.errors import EnvironmentFault, ExitCode, KernelcourtError, UsageError
 
 COMMANDS = "kernelcourt.commands"
-# Packages that only an extra brings, by the extra of pyproject.toml.
-EXTRAS = {
-    "judge": {"fastapi", "numpy", "prometheus_client", "scipy", "sqlalchemy", "uvicorn"},
-    "triton": {"torch", "triton"},
-    "inference": {"vllm"},
-}
+# Packages that only the extra `judge` of pyproject.toml brings.
+JUDGE_PACKAGES = ("fastapi", "httptools", "numpy", "prometheus_client", "scipy", "sqlalchemy", "uvloop")
 DOCTOR = "hint: `kcourt doctor` says what this machine has and lacks\n"
 # Written here, not by Typer: importing that alone would take half of the time that a list of commands may.
 HELP = """Usage: kcourt COMMAND [ARGS]...
@@ -75,9 +70,9 @@ def load_command(name: str) -> Any:
         UsageError: there is no such command; the message names the nearest.
     """
     if name not in commands():
-        near = get_close_matches(name, commands(), n=1)
-        hint = f"did you mean '{near[0]}'?" if near else f"commands: {', '.join(commands())}"
-        raise UsageError(f"no command '{name}'; {hint}")
+        from bench.wording import did_you_mean
+
+        raise UsageError(f"no command '{name}'; {did_you_mean(name, commands())}")
     import typer
 
     command = typer.main.get_command(commands()[name].load())
@@ -119,15 +114,6 @@ def _run_command(name: str, arguments: Sequence[str]) -> int:
     return outcome if isinstance(outcome, int) else ExitCode.OK
 
 
-def _missing_extra(error: ModuleNotFoundError) -> EnvironmentFault | None:
-    """What to install when an optional package is not there; None when no extra brings it."""
-    package = (error.name or "").partition(".")[0]
-    extra = next((extra for extra, packages in EXTRAS.items() if package in packages), None)
-    if extra is None:
-        return None
-    return EnvironmentFault(f"this command needs the package '{package}'; install kernelcourt[{extra}]")
-
-
 def _attempt(arguments: Sequence[str]) -> int | Failure:
     """Exit code of a command line, or the error that it met."""
     try:
@@ -136,10 +122,11 @@ def _attempt(arguments: Sequence[str]) -> int | Failure:
         blames_machine = EnvironmentFault in (type(error), type(error.__cause__))
         return Failure(error.exit_code, str(error), DOCTOR if blames_machine else "")
     except ModuleNotFoundError as error:
-        missing = _missing_extra(error)
-        if missing is None:
+        package = (error.name or "").partition(".")[0]
+        if package not in JUDGE_PACKAGES:
             raise
-        return Failure(missing.exit_code, str(missing), DOCTOR)
+        message = f"this command needs the package '{package}'; pip install 'kernelcourt[judge]'"
+        return Failure(EnvironmentFault.exit_code, message, DOCTOR)
     except KeyboardInterrupt:
         return ExitCode.CANCELLED
 

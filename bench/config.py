@@ -4,15 +4,14 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from bench.errors import ConfigError
 from bench.judge.schemas import ADHOC, InputMode, JudgeTool, Preset, SetupRecord
 from bench.judge.search.config import SearchConfig
 from bench.measure.protocols import PROTOCOLS, ProtocolRole
-from bench.wording import first_fault
+from bench.wording import read_model
 
-# Every setup has these unless it is said.
+# What a setup's agents have where `tools` does not name the setup.
 USUAL_TOOLS = (JudgeTool.SCORE, JudgeTool.PROFILE)
 Port = Annotated[int, Field(ge=1, le=65535)]
 
@@ -99,14 +98,5 @@ class JudgeConfig(BaseModel):
 
     @classmethod
     def read(cls, path: Path) -> "JudgeConfig":
-        """Load from a JSON file.
-
-        Raises:
-            ConfigError: naming the file and the first wrong key.
-        """
-        try:
-            return cls.model_validate_json(path.read_bytes())
-        except OSError as error:
-            raise ConfigError(f"{path}: cannot be read ({error.strerror})") from error
-        except ValidationError as error:
-            raise ConfigError(f"{path}: {first_fault(error, cls.model_fields)}") from error
+        """Load from a JSON file; raises ConfigError naming the file and the first wrong key."""
+        return read_model(path, cls, "docs/reference/judge-config.md lists the keys")

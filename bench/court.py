@@ -74,7 +74,9 @@ def _must_exist(cores: Sequence[int]) -> None:
             try:
                 os.sched_setaffinity(0, {core})
             except (OSError, ValueError, OverflowError) as error:
-                why = f"core {core} of {', '.join(map(str, cores))} is not here, or this process may not use it"
-                raise EnvironmentFault(f"{why}; set timing_cores and clock_core anew, or leave them out") from error
+                raise EnvironmentFault(
+                    f"core {core} does not exist here, or this process may not use it; "
+                    "set timing_cores and clock_core to other cores, or leave both out"
+                ) from error
     finally:
         os.sched_setaffinity(0, before)

@@ -54,7 +54,7 @@ def _names(node: ast.expr, text: str) -> set[str]:
             return set().union(*(_names(argument, text) for argument in node.args))
     known = ", ".join(_CALLS)
     raise ValueError(
-        f"'{text}' may use only numbers, size names, + - * / // % and {known}; found {ast.dump(node)[:60]}"
+        f"'{text}' may use only numbers, size names, + - * / // % and {known}; found {ast.unparse(node)[:60]}"
     )
 
 

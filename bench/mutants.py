@@ -5,7 +5,6 @@ Each is C source made from the manifest and the baseline, so that every kernel i
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from bench import abi
 from bench.judge.schemas import Language
@@ -14,17 +13,9 @@ from bench.task import Argument, Role, Task
 INNER = "kc_inner"
 
 
-@dataclass(frozen=True)
-class Mutant:
-    """One wrong submission; `source` is None where the kind cannot be written for this signature."""
-
-    kind: str
-    source: str | None
-
-
-def mutants(task: Task) -> list[Mutant]:
-    """All kinds of mutants of a kernel."""
-    return [Mutant(kind, make(task)) for kind, make in _KINDS.items()]
+def mutants(task: Task) -> dict[str, str | None]:
+    """Kind → C source of every mutant of a kernel; None where a kind cannot be written for this signature."""
+    return {kind: make(task) for kind, make in _KINDS.items()}
 
 
 def _definition(task: Task, body: str) -> str:

@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,11 +38,9 @@ class Limits:
 class Completed:
     """How a command ended. `output` is stdout and stderr together, capped (head and tail kept)."""
 
-    argv: tuple[str, ...]
     returncode: int
     output: str
     timed_out: bool
-    elapsed_s: float
 
     @property
     def signal(self) -> int | None:
@@ -99,16 +96,13 @@ def run(
     Raises:
         EnvironmentFault: the program does not exist; the message names it.
     """
-    start = time.monotonic()
     with tempfile.TemporaryFile() as sink:
         child = spawn(argv, limits=limits, cwd=cwd, env=env, output=sink)
         try:
             timed_out = not ends_within(child, limits.wall_s)
         finally:
             kill_tree(child)
-        returncode = child.returncode
-        output = _capped(sink)
-    return Completed(tuple(argv), returncode, output, timed_out, time.monotonic() - start)
+        return Completed(child.returncode, _capped(sink), timed_out)
 
 
 def spawn(
@@ -129,7 +123,7 @@ def spawn(
     blocked: none of them ends it before it has said, by `ignore_stops` or `let_stops_in`, what it makes of them.
 
     Raises:
-        EnvironmentFault: the program does not exist; the message names it.
+        EnvironmentFault: the program or the folder `cwd` does not exist; the message names it.
     """
     # Behind prlimit a missing program would be prlimit's failure, and look like the program's own.
     if shutil.which(argv[0], path=(os.environ if env is None else env).get("PATH")) is None:
@@ -148,7 +142,8 @@ def spawn(
                 start_new_session=True,
             )
     except FileNotFoundError as error:
-        raise EnvironmentFault(f"'{error.filename}' is not here; install it or put it on PATH") from error
+        remedy = "make that folder" if error.filename == cwd else "install it or put it on PATH"
+        raise EnvironmentFault(f"'{error.filename}' is not here; {remedy}") from error
 
 
 @contextlib.contextmanager
@@ -174,7 +169,7 @@ def let_stops_in() -> None:
 
 
 def ends_within(child: "subprocess.Popen[bytes]", timeout_s: float | None) -> bool:
-    """Whether a child ends within `timeout_s` seconds; woken by the kernel, where `Popen.wait` would poll."""
+    """Whether a child ends within `timeout_s` seconds; woken by Linux, where `Popen.wait` would poll."""
     try:
         watched = os.pidfd_open(child.pid)
     except ProcessLookupError:
@@ -191,7 +186,7 @@ def ends_within(child: "subprocess.Popen[bytes]", timeout_s: float | None) -> bo
 
 
 def descendants(pid: int) -> list[int]:
-    """Every descendant of a process, from the kernel's own lists of children.
+    """Every descendant of a process, from Linux's own lists of children.
 
     psutil would read all of /proc instead, which costs more than a small grade on a busy node.
     """
@@ -241,7 +236,7 @@ def adopt_orphans() -> None:
 
 
 def die_with_parent() -> None:
-    """Ask the kernel to SIGKILL this process when the thread that started it ends."""
+    """Ask Linux to SIGKILL this process when the thread that started it ends."""
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
@@ -277,12 +272,7 @@ def _capped(sink: IO[bytes]) -> str:
     if size <= OUTPUT_CAP_BYTES:
         return sink.read().decode(errors="replace")
     half = OUTPUT_CAP_BYTES // 2
-    head = sink.read(half)
+    head = sink.read(half).decode(errors="replace")
     sink.seek(size - half)
-    tail = sink.read()
-    parts = (
-        head.decode(errors="replace"),
-        f"[... {size - 2 * half} bytes left out ...]",
-        tail.decode(errors="replace"),
-    )
-    return "\n".join(parts)
+    tail = sink.read().decode(errors="replace")
+    return f"{head}\n[... {size - 2 * half} bytes left out ...]\n{tail}"

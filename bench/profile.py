@@ -1,10 +1,9 @@
 """Profiles one submission: built for it, checked once like a preview, then called under a profiler in the sandbox."""
 
 import contextlib
-import mmap
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO
@@ -15,25 +14,24 @@ from bench.build.toolchain import Artifact, compile_shared
 from bench.court import Court
 from bench.errors import JudgeFault, KernelcourtError, UsageError
 from bench.inputs import Case
-from bench.judge.schemas import PROFILED, Language, Outcome
+from bench.judge.schemas import Language, Outcome, not_profiled
 from bench.measure.sampling import TimeLimits
 from bench.measure.session import Session
 from bench.measure.stopwatch import Stopwatch
-from bench.native.helper import Control
-from bench.native.programs import build
+from bench.native import helper
+from bench.native.helper import State
 from bench.profilers import PROFILERS
 from bench.profilers.profiler import Profiler, Recording
 from bench.profilers.report import counters, report_text
 from bench.records import Lacking, ProfileOrder, ProfileReport
 from bench.reference import Twin
 from bench.runner.buffers import Arena
-from bench.runner.runner import LOG_TAIL_BYTES, STARTING, Runner
+from bench.runner.runner import Runner, tail
 from bench.sandbox import Level, Sandbox, run_limits, scratch_folder
 from bench.task import Task, find_task
 from bench.verdict import Rejected
 
 STAGE = "profile"
-ENDED = 6  # KC_ENDED of control.h
 WALL_S = 120
 
 
@@ -83,9 +81,8 @@ def profile(order: ProfileOrder, court: Court) -> ProfileReport | Lacking:
 
 def check_language(language: Language) -> None:
     """Raises UsageError for a language that the profilers cannot look into."""
-    if language not in PROFILED:
-        known = ", ".join(PROFILED)
-        raise UsageError(f"{language} is not profiled: the tools look into compiled code ({known}); time it instead")
+    if why := not_profiled(language):
+        raise UsageError(why)
 
 
 def build_for(work: Work) -> Artifact:
@@ -117,70 +114,47 @@ def record(work: Work, artifact: Artifact, file: IO[bytes]) -> int:
     twin = Twin(court.sandbox, task)
     workspace = order.workspace_bytes > 0
     shim = builder.call_shim(court.sandbox, task, order.language, workspace)
-    program = build("replay.c", "", ("-O2",))
     with (
         contextlib.closing(Arena(task, [work.sizes], order.workspace_bytes)) as arena,
         court.timing(work.watch),
     ):
         session = Session(task, bytes.fromhex(order.seed), arena, work.watch)
         case = Case(STAGE, "0", "0", work.sizes)
-        prepared = session.prepare(case, lambda _, inputs, sizes: twin.oracle(inputs, sizes))
-        runner = Runner(work.sandbox, work.folder, artifact, shim, task.name, arena, court.cores.timing, workspace)
+        prepared = session.prepare(case, twin.oracle)
+        runner = Runner(work.sandbox, work.folder, artifact, shim, arena, court.cores.timing, workspace)
         with contextlib.closing(runner):
             runner.load()
             session.call(runner, prepared, TimeLimits().now_ns)
         # In-out arguments must be as before the call.
         again = session.prepare(case, lambda *_: prepared.oracle)
-        return replay(work, Lent(program, artifact.path, shim, arena, again.slots), file)
+        return replay(work, [shim, artifact.path], arena, again.slots, file)
 
 
-@dataclass(frozen=True)
-class Lent:
-    """What the profiled process gets: itself, the library and its call shim, the buffers, and the words of a call."""
+def replay(work: Work, libraries: Sequence[Path], arena: Arena, slots: Sequence[int], file: IO[bytes]) -> int:
+    """Call the submission under the profiler, which writes to `file`; how many calls came back.
 
-    program: Path
-    library: Path
-    shim: Path
-    arena: Arena
-    slots: list[int]
-
-
-def replay(work: Work, lent: Lent, file: IO[bytes]) -> int:
-    """Call the submission under the profiler, which writes to `file`; how many calls came back."""
-    arena, profiler = lent.arena, work.profiler
+    `libraries` are the call shim and the submission, `slots` the words of every call.
+    """
+    profiler, program = work.profiler, helper.replay_program()
     sealed = profiler.sealed and work.sandbox.level > Level.LIMITS
-    with control_page(lent.slots) as (fd, control), tempfile.TemporaryFile() as log:
+    buffers = arena.lent(workspace=True)
+    limits = run_limits(2 * sum(buffer.size for buffer in buffers), WALL_S)  # the writable ones are there twice
+    fd, control = helper.control_page()
+    control.slot[: len(slots)] = slots
+    with contextlib.closing(os.fdopen(fd)), tempfile.TemporaryFile() as log:
         cores = ",".join(map(str, work.court.cores.timing))
-        head = [str(lent.program), str(fd), cores, str(int(sealed)), str(profiler.replay_ms)]
-        watched = [*head, str(lent.shim), str(lent.library), work.task.name, *arena.descriptions(True)]
+        head = [str(program), str(fd), cores, str(int(sealed)), str(profiler.replay_ms)]
+        watched = [*head, *map(str, libraries), work.task.name, *arena.descriptions(workspace=True)]
         argv = [*profiler.command(f"/proc/self/fd/{file.fileno()}"), *watched]
-        buffers = arena.lent(workspace=True)
-        limits = run_limits(2 * sum(buffer.size for buffer in buffers), WALL_S)  # the writable ones are there twice
         fds = [fd, file.fileno(), *(buffer.fd for buffer in buffers)]
-        child = work.sandbox.spawn(argv, limits, work.folder, log, fds, [lent.program, lent.shim, lent.library])
+        child = work.sandbox.spawn(argv, limits, work.folder, log, fds, [program, *libraries])
         try:
             in_time = process.ends_within(child, WALL_S)
         finally:
             process.kill_tree(child)
-        if in_time and child.returncode == 0 and control.state == ENDED:
+        if in_time and child.returncode == 0 and control.state == State.ENDED:
             return int(control.done)
-        log.seek(max(log.seek(0, os.SEEK_END) - LOG_TAIL_BYTES, 0))
-        said = log.read().decode(errors="replace")
-        raise _unfinished(work, in_time, int(control.state), child.returncode, said)
-
-
-@contextlib.contextmanager
-def control_page(slots: Sequence[int]) -> Iterator[tuple[int, Control]]:
-    """A control page that delivers the words of one call, and its descriptor."""
-    fd = os.memfd_create("control", os.MFD_CLOEXEC)
-    try:
-        os.ftruncate(fd, mmap.PAGESIZE)
-        control = Control.from_buffer(mmap.mmap(fd, mmap.PAGESIZE))
-        for index, word in enumerate(slots):
-            control.slot[index] = word
-        yield fd, control
-    finally:
-        os.close(fd)
+        raise _unfinished(work, in_time, int(control.state), child.returncode, tail(log))
 
 
 def _unfinished(work: Work, in_time: bool, state: int, returncode: int, said: str) -> Exception:
@@ -189,7 +163,7 @@ def _unfinished(work: Work, in_time: bool, state: int, returncode: int, said: st
     if not in_time:
         message = f"it took more than {WALL_S} s under {tool} at preset {preset}; do less work in a call"
         return Rejected(Outcome.TIMEOUT, "time", {"message": message, "stage": STAGE}, said)
-    if state == STARTING:
+    if state == State.STARTING:
         return JudgeFault(f"{tool} could not start the call (exit code {returncode}): {said[-500:]}")
     ended_by = process.signal_of(returncode)
     how = f"signal {ended_by}" if ended_by else f"exit code {returncode}"

@@ -26,10 +26,9 @@ TOOLCHAINS_ROLE = "toolchains"
 def planned_build(language: Language, kernel: str) -> dict[str, Any]:
     """How a submission will be built; a build that fails leaves this on its row."""
     command = builder.submission_command(language, kernel)
-    return {"commands": (command,), "compiler": toolchains()[language].version} if command else _NOT_COMPILED
-
-
-_NOT_COMPILED: dict[str, Any] = {"commands": (), "compiler": ""}
+    if not command:
+        return {"commands": (), "compiler": ""}
+    return {"commands": (command,), "compiler": toolchains()[language].version}
 
 
 def build_facts(built: Artifact) -> dict[str, Any]:
@@ -70,7 +69,7 @@ def noise(cells: Sequence[Cell]) -> dict[str, float] | None:
 
 def machine_state(court: Court) -> dict[str, Any]:
     """How busy and how fast this machine is now: load average over a minute, clock of the timing cores (MHz)."""
-    return {"load": cpu.load_average(), "mhz": [cpu.frequency_mhz(core) for core in court.cores.timing]}
+    return {"load": os.getloadavg()[0], "mhz": [cpu.frequency_mhz(core) for core in court.cores.timing]}
 
 
 def circumstances(court: Court, denominator: Path, cells: Sequence[Cell], before: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What the grading process is told (GradeOrder) and what it says (GradeReport): plain, closed, JSON-able records."""
+"""What the worker is told to do (orders) and what it answers (reports): closed records that travel as JSON."""
 
 from typing import Annotated, Any, Self
 
@@ -16,23 +16,16 @@ from bench.judge.schemas import (
     ProfileTool,
 )
 
-Seed = Annotated[str, Field(pattern=r"^([0-9a-f]{2})+$")]
 
+class _SubmissionOrder(Closed):
+    """A submission, and the seed (hex) of the inputs that it is to be called on."""
 
-class GradeOrder(Closed):
-    """One grade to be made. `seed` is the request's seed in hex; `disclose` lets values leave in `detail`."""
-
-    grade_id: str
-    kind: Kind
     kernel: str
     language: Language
     source: str | None = None
     library: str | None = None
     workspace_bytes: int = 0
-    preset: Preset = Preset.XL
-    protocol: str
-    seed: Seed
-    disclose: bool = False
+    seed: Annotated[str, Field(pattern=r"^([0-9a-f]{2})+$")]
 
     @model_validator(mode="after")
     def _has_one_delivery(self) -> Self:
@@ -41,16 +34,20 @@ class GradeOrder(Closed):
         return self
 
 
-class ProfileOrder(Closed):
-    """One profile to be made; `seed` (hex) is the root of its inputs, which no grade shares."""
+class GradeOrder(_SubmissionOrder):
+    """One grade to be made. `disclose` lets values leave in `detail`."""
 
-    kernel: str
-    language: Language
-    source: str | None = None
-    library: str | None = None
-    workspace_bytes: int = 0
+    grade_id: str
+    kind: Kind
+    preset: Preset = Preset.XL
+    protocol: str
+    disclose: bool = False
+
+
+class ProfileOrder(_SubmissionOrder):
+    """One profile to be made, on inputs that no grade shares."""
+
     tool: ProfileTool
-    seed: Seed
 
 
 class WarmOrder(Closed):
@@ -124,13 +121,13 @@ class GradeReport(Closed):
     overhead_ms: float = 0.0
 
     def met_hidden_inputs(self) -> bool:
-        """Whether it failed on values that nobody may know."""
+        """Whether the submission failed on inputs that nobody may know."""
         return self.outcome not in (Outcome.SOLVED, Outcome.BUILD_FAILED, Outcome.JUDGE_FAULT)
 
     def answer(self, kernel: str, rank: int, disclose: bool) -> Answer:
-        """What the asker gets: with `disclose` all that was found, else the property that failed.
+        """What the client gets: with `disclose` all that was found, else only the property that failed.
 
-        A log goes along where it tells of no hidden input: of a failed build, or of a judge that failed.
+        A log that tells of no hidden input is always in it: that of a failed build, or of a judge that failed.
         """
         fields = self.model_dump(include=set(Answer.model_fields) - {"kernel", "rank", "detail"})
         detail: dict[str, Any] = {"property": self.property}
@@ -153,7 +150,7 @@ class ProfileReport(Closed):
     counters: Counters | None = None
 
     def answer(self, kernel: str, rank: int) -> ProfileAnswer:
-        """What the asker gets. Its inputs are of no use to a grade, so all that was found may be told."""
+        """What the client gets: all that was found, because no grade uses these inputs."""
         detail = {**self.detail, "property": self.property, "log": self.log}
         return ProfileAnswer(
             kernel=kernel,

@@ -19,11 +19,12 @@ from bench.tolerance import Oracle
 
 # Argument name → contiguous array (inputs, indices and in-outs, as the kernel would see them) or scalar value.
 Inputs = Mapping[str, Any]
+OracleOf = Callable[[Inputs, Sizes], Oracle]
 _C_SCALARS = {"int32": ctypes.c_int32, "int64": ctypes.c_int64}
 
 
 @lru_cache(maxsize=256)
-def _module(path: Path, _content: bytes) -> dict[str, Any]:
+def _module(path: Path, content: bytes) -> dict[str, Any]:
     """The names that a reference file defines; keyed by content, so that an edited file is read again.
 
     Raises:
@@ -31,7 +32,7 @@ def _module(path: Path, _content: bytes) -> dict[str, Any]:
     """
     names: dict[str, Any] = {"__name__": f"reference_{path.parent.name}"}
     try:
-        exec(compile(_content, str(path), "exec"), names)  # trusted: part of the corpus
+        exec(compile(content, str(path), "exec"), names)  # trusted: part of the corpus
     except Exception as error:  # corpus code may raise anything, and none of it blames a submission
         raise JudgeFault(f"{path}: does not import: {error!r}; mend the reference") from error
     return names
@@ -96,7 +97,7 @@ def numpy_oracle(task: Task, inputs: Inputs, sizes: Sizes) -> Oracle:
     """
     expected = _numpy_call(task, task.name, inputs, sizes)
     if expected is None:
-        raise JudgeFault(f"{task.reference}: defines no function '{task.name}'")
+        raise JudgeFault(f"{task.reference}: defines no function '{task.name}'; name it like the kernel")
     return Oracle(expected, _numpy_call(task, "magnitude", inputs, sizes) or {})
 
 
@@ -111,7 +112,9 @@ def _numpy_call(task: Task, name: str, inputs: Inputs, sizes: Sizes) -> dict[str
         with np.errstate(all="ignore"):
             function(*(values[argument] for argument in task.arguments))
     except Exception as error:  # as above
-        raise JudgeFault(f"{task.reference}: {name}() failed at {dict(sizes)}: {error!r}") from error
+        raise JudgeFault(
+            f"{task.reference}: {name}() failed at {dict(sizes)}: {error!r}; mend the reference"
+        ) from error
     return made
 
 
@@ -125,7 +128,7 @@ class Twin:
         library = ctypes.CDLL(str(self.built.path))
         self._kernel = self._function(library, task.name)
         if self._kernel is None:
-            raise JudgeFault(f"{task.baselines[0]}: defines no function '{task.name}'")
+            raise JudgeFault(f"{task.baselines[0]}: defines no function '{task.name}'; name it like the kernel")
         self._magnitude = self._function(library, f"{task.name}_magnitude")
 
     def _function(self, library: ctypes.CDLL, symbol: str) -> Callable[..., None] | None:
@@ -160,10 +163,3 @@ class Twin:
     def _call(self, function: Callable[..., None], values: Mapping[str, Any]) -> None:
         ordered = [values[name] for name in self._task.arguments]
         function(*(value.ctypes.data if isinstance(value, np.ndarray) else value for value in ordered))
-
-
-def bytes_of(task: Task, name: str, sizes: Sizes) -> int:
-    """Bytes of one array argument at the given sizes."""
-    dtype = task.arguments[name].dtype
-    assert dtype is not None
-    return math.prod(task.shape(name, sizes)) * np.dtype(dtype).itemsize

@@ -68,7 +68,8 @@ def regrade(
         then = stored_grade(db, grade_id)
     if then is None:
         raise UsageError(
-            f"{database}: no grade '{grade_id}'; `kcourt db summary {database} --json` lists the answers' own"
+            f"{database}: no grade '{grade_id}'; its table `grades` has the ids of all, and"
+            f" `kcourt db summary {database} --json` those of a study's answers"
         )
     with _naming(database):
         check_possible(then)

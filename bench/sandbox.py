@@ -218,7 +218,7 @@ class Sandbox:
         except OSError as error:
             raise EnvironmentFault(
                 f"{folder} cannot be given to user {self.uid} ({error.strerror}); "
-                "KCOURT_SANDBOX=user does without, KCOURT_TMPDIR names another place"
+                "set KCOURT_SANDBOX=user to do without that user, or KCOURT_TMPDIR to another folder"
             ) from error
 
     def _shut_in(self, argv: Sequence[str], limits: Limits, view: View, folder: Path) -> list[str]:
@@ -309,7 +309,7 @@ def scratch_folder() -> Iterator[Path]:
         made = tempfile.TemporaryDirectory(prefix="kcourt-", dir=base)
     except OSError as error:
         raise EnvironmentFault(
-            f"{base or tempfile.gettempdir()}: no scratch folder there ({error.strerror}); set KCOURT_TMPDIR to another"
+            f"{base or tempfile.gettempdir()}: a scratch folder cannot be made ({error.strerror}); set KCOURT_TMPDIR"
         ) from error
     with made as folder:
         yield Path(folder)

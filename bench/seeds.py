@@ -9,12 +9,10 @@ from pathlib import Path
 from bench.errors import ConfigError, JudgeFault
 from bench.judge.schemas import SECRET_BYTES, read_secret
 
-ROOT_BYTES = SECRET_BYTES
-
 
 def new_root() -> bytes:
     """A fresh job secret of 32 bytes."""
-    return secrets.token_bytes(ROOT_BYTES)
+    return secrets.token_bytes(SECRET_BYTES)
 
 
 def read_root(path: Path) -> bytes:
@@ -35,7 +33,7 @@ def write_root(path: Path, root: bytes) -> None:
     path.write_text(root.hex(), encoding="ascii")
 
 
-def hkdf(key: bytes, info: str, length: int = ROOT_BYTES) -> bytes:
+def hkdf(key: bytes, info: str, length: int = SECRET_BYTES) -> bytes:
     """HKDF-SHA256 of RFC 5869 with an empty salt; `length` at most 32 bytes (one block)."""
     return hmac.digest(_extracted(key), info.encode() + b"\x01", "sha256")[:length]
 
@@ -43,12 +41,17 @@ def hkdf(key: bytes, info: str, length: int = ROOT_BYTES) -> bytes:
 @lru_cache(maxsize=64)
 def _extracted(key: bytes) -> bytes:
     """HKDF's first half; a grade derives hundreds of streams from one key."""
-    return hmac.digest(bytes(ROOT_BYTES), key, "sha256")
+    return hmac.digest(bytes(SECRET_BYTES), key, "sha256")
 
 
 def request_seed(root: bytes, episode: str, grade_id: str) -> bytes:
     """Seed of one request: what the `reveals` table publishes after the job, and the root of `stream_key`."""
     return hkdf(root, f"request|{episode}|{grade_id}")
+
+
+def profile_seed(root: bytes | None, episode: str) -> bytes:
+    """Seed of all profiles of an episode: the same inputs, so that counts compare, and none that a grade has."""
+    return request_seed(root or bytes(SECRET_BYTES), episode, "profile")
 
 
 def stream_key(seed: bytes, stage: str, call: int | str, use: str = "") -> tuple[int, int]:

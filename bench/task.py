@@ -15,10 +15,10 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from bench import yaml_lines
 from bench.errors import TaskError, UsageError
 from bench.expressions import Expression
-from bench.judge.schemas import Language, Preset
+from bench.judge.schemas import SUFFIXES, Language, Preset
 from bench.reserved import free_name
-from bench.wording import first_fault
-from bench.yaml_lines import Document, YamlFault
+from bench.wording import FieldFault, did_you_mean, first_fault
+from bench.yaml_lines import YamlFault
 
 
 class Role(StrEnum):
@@ -53,14 +53,6 @@ DType = Literal["float32", "float64", "int32", "int64"]
 # Slots of the page through which a runner is called (bench/native/control.h).
 MAX_ARGUMENTS = 32
 Identifier = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,62}$"), AfterValidator(free_name)]
-
-
-class FieldFault(ValueError):
-    """A fault that several fields make together, with the one that has to change."""
-
-    def __init__(self, field: str, message: str) -> None:
-        super().__init__(message)
-        self.where = field.split(".")
 
 
 def _expression(value: object) -> Expression:
@@ -127,6 +119,8 @@ class Platform(_Closed):
     skip_reason: str | None = None
 
 
+# A control is called <kind>_<anything>: honest and fast ones must be solved, wrong ones must not.
+CONTROL_KINDS = ("honest", "fast", "wrong")
 # What the reference's `magnitude` computes, in words, unless the manifest says it in its own.
 MAGNITUDE = "the sum of the magnitudes that were added up (at least |expected|)"
 
@@ -249,8 +243,9 @@ class Task:
         return [self.folder / name for name in self.manifest.baselines]
 
     def controls(self, kind: str) -> list[Path]:
-        """Control submissions of one kind: `honest`, `fast` or `wrong` (never staged to an agent)."""
-        return sorted((self.folder / "controls").glob(f"{kind}_*"))
+        """Control submissions of one of CONTROL_KINDS (never staged to an agent)."""
+        found = sorted((self.folder / "controls").glob(f"{kind}_*"))
+        return [path for path in found if path.suffix in SUFFIXES.values()]
 
     @cached_property
     def files(self) -> dict[str, bytes]:
@@ -288,33 +283,21 @@ def load_task(folder: Path) -> Task:
     except YamlFault as error:
         raise TaskError(f"{path}:{error.line}: {error}") from error
     except ValidationError as error:
-        raise TaskError(_explain(path, document, error)) from error
+        fault = first_fault(error, Manifest)
+        raise TaskError(f"{path}:{document.line(fault.keys)}: {fault}") from error
     if manifest.name != folder.name:
         line = document.line(["name"])
         raise TaskError(f"{path}:{line}: name: '{manifest.name}' must be the folder's name, '{folder.name}'")
     task = Task(manifest, folder)
+    for baseline in task.baselines:
+        try:
+            Language.of(baseline)
+        except ValueError as error:
+            raise TaskError(f"{path}:{document.line(['baselines'])}: baselines: {baseline.name}: {error}") from error
     for needed in [task.reference, *task.baselines]:
         if not needed.is_file():
             raise TaskError(f"{path}:1: the kernel lacks {needed.name}; put it beside the manifest")
     return task
-
-
-# Models inside the manifest, by the first part of where they stand and how deep their keys are.
-_INNER: dict[tuple[str, int], type[BaseModel]] = {("arguments", 3): Argument, ("platform", 2): Platform}
-
-
-def _explain(path: Path, document: Document, error: ValidationError) -> str:
-    """First fault of a manifest as `file:line: field: what is wrong`."""
-    fault = error.errors(include_url=False)[0]
-    where = [str(part) for part in fault["loc"] if part != "[key]"]
-    cause = fault.get("ctx", {}).get("error")
-    if isinstance(cause, FieldFault):
-        where = cause.where
-    message = first_fault(error).message
-    if fault["type"] == "extra_forbidden":
-        model: type[BaseModel] = _INNER.get((where[0], len(where)), Manifest)
-        message = f"unknown key; known keys are {', '.join(model.model_fields)}"
-    return f"{path}:{document.line(where)}: {'.'.join(where) or 'manifest'}: {message}"
 
 
 def tasks_root() -> Path:
@@ -349,7 +332,7 @@ def find_task(name: str, root: Path | None = None) -> Task:
 
 
 def _unknown(name: str, folders: Mapping[str, Path]) -> str:
-    return f"unknown kernel '{name}'; known kernels: {', '.join(sorted(folders)) or 'none'}"
+    return f"unknown kernel '{name[:80]}'; {did_you_mean(name, sorted(folders))}"
 
 
 @lru_cache(maxsize=512)
@@ -381,29 +364,28 @@ def select(selector: str, root: Path | None = None) -> list[Task]:
             chosen = [part]
         elif tag.is_file():
             chosen = _tagged(tag, folders)
-        elif (root / part).is_dir() and part != "tags":
+        elif part in _suites(folders):
             chosen = sorted(name for name, folder in folders.items() if folder.parent.name == part)
         else:
-            raise UsageError(f"'{part}' is no kernel, suite or tag; `kcourt task list` shows what there is")
+            known = ["all", *folders, *_suites(folders), *(path.stem for path in root.glob("tags/*.txt"))]
+            hint = did_you_mean(part, known, "`kcourt task list` shows what there is")
+            raise UsageError(f"'{part}' is no kernel, suite or tag; {hint}")
         names |= dict.fromkeys(chosen)
     if not names:
         raise UsageError(f"'{selector}' selects no kernel of {root}; `kcourt task list` shows what there is")
     return [find_task(name, root) for name in names]
 
 
+def _suites(folders: Mapping[str, Path]) -> set[str]:
+    return {folder.parent.name for folder in folders.values()}
+
+
 def _tagged(path: Path, folders: Mapping[str, Path]) -> list[str]:
-    """Kernels of a tag; raises TaskError naming the line of one that does not exist."""
-    for line, name in _tag_lines(path):
-        if name not in folders:
-            raise TaskError(f"{path}:{line}: {_unknown(name, folders)}")
-    return read_tag(path)
-
-
-def read_tag(path: Path) -> list[str]:
-    """Kernel names of a tag file: one a line, `#` starts a comment."""
-    return [name for _, name in _tag_lines(path)]
-
-
-def _tag_lines(path: Path) -> list[tuple[int, str]]:
-    lines = (line.split("#")[0].strip() for line in path.read_text(encoding="utf-8").splitlines())
-    return [(number, name) for number, name in enumerate(lines, start=1) if name]
+    """Kernels of a tag file: one a line, `#` starts a comment; raises TaskError for one that does not exist."""
+    names = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        if name := line.split("#")[0].strip():
+            if name not in folders:
+                raise TaskError(f"{path}:{number}: {_unknown(name, folders)}")
+            names.append(name)
+    return names

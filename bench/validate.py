@@ -1,27 +1,28 @@
 """Validates kernels before their release: references agree, honest controls pass, wrong ones and mutants fail."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from bench import seeds
+from bench.adhoc import read_source
 from bench.build import builder
 from bench.court import Court
 from bench.errors import KernelcourtError
 from bench.grade import grade
 from bench.inputs import Case, draw, scalar_value
-from bench.judge.schemas import Kind, Language, Outcome, Preset
+from bench.judge.schemas import SUFFIXES, Kind, Language, Outcome, Preset
 from bench.mutants import KINDS, mutants
 from bench.native import helper
 from bench.records import GradeOrder, GradeReport
 from bench.reference import Twin, numpy_oracle
-from bench.task import Role, Task
+from bench.task import CONTROL_KINDS, Role, Task
 from bench.tolerance import bound
+from bench.wording import did_you_mean
 
 # A twin differs from NumPy by float64 rounding only: far below the float32 bound that it has to decide.
 TWIN_SHARE = 1e-4
@@ -39,29 +40,22 @@ class Verdict(StrEnum):
 class Check:
     """One finding about a kernel."""
 
-    kernel: str
     check: str
     verdict: Verdict
     note: str = ""
 
-    def as_dict(self) -> dict[str, str]:
-        return {key: str(value) for key, value in asdict(self).items()}
-
 
 def validate(task: Task, court: Court) -> Iterator[Check]:
-    """All checks of one kernel, as they are made."""
-    checks: Sequence[Callable[[Task, Court], Iterator[Check]]] = (
-        _manifest,
-        _twin_agrees,
-        _honest_pass,
-        _wrong_fail,
-        _mutants_fail,
-    )
-    for check in checks:
-        try:
-            yield from check(task, court)
-        except KernelcourtError as error:
-            yield Check(task.name, check.__name__.strip("_"), Verdict.FAIL, str(error))
+    """All checks of one kernel, as they are made; a reference or baseline that does not work at all ends them."""
+    yield from _manifest(task)
+    yield from _controls_named(task)
+    try:
+        yield from _twin(task, court)
+    except KernelcourtError as error:
+        yield Check("twin", Verdict.FAIL, f"{error}\n(no submission was tried: mend this first)")
+        return
+    yield from _controls(task, court)
+    yield from _mutants(task, court)
 
 
 def worst(checks: Sequence[Check]) -> Verdict:
@@ -70,8 +64,8 @@ def worst(checks: Sequence[Check]) -> Verdict:
     return next(verdict for verdict in (Verdict.FAIL, Verdict.WARN, Verdict.PASS) if verdict in found or not found)
 
 
-def _manifest(task: Task, _: Court) -> Iterator[Check]:
-    """Traffic and flops are plausible; controls exist; exemptions name mutants that exist."""
+def _manifest(task: Task) -> Iterator[Check]:
+    """Traffic and flops are plausible; exemptions name mutants that exist."""
     sizes = task.size(Preset.XL)
     outputs = sum(
         int(np.prod(task.shape(name, sizes))) * np.dtype(str(argument.dtype)).itemsize
@@ -79,18 +73,30 @@ def _manifest(task: Task, _: Court) -> Iterator[Check]:
     )
     traffic, flops = task.manifest.traffic(sizes), task.manifest.flops(sizes)
     if traffic < outputs:
-        yield Check(task.name, "traffic", Verdict.FAIL, f"{traffic} bytes are fewer than the outputs' own {outputs}")
+        yield Check("traffic", Verdict.FAIL, f"{traffic} bytes are fewer than the outputs' own {outputs}")
     elif flops < 0:
-        yield Check(task.name, "flops", Verdict.FAIL, f"{flops} operations at XL")
+        yield Check("flops", Verdict.FAIL, f"{flops} operations at XL")
     else:
-        yield Check(task.name, "traffic", Verdict.PASS, f"{traffic:.3g} bytes, {flops:.3g} operations at XL")
-    if len(task.controls("honest")) < 2:
-        yield Check(task.name, "controls", Verdict.FAIL, "two honest controls of different style are needed")
+        yield Check("traffic", Verdict.PASS, f"{traffic:.3g} bytes, {flops:.3g} operations at XL")
     for kind in set(task.manifest.mutants) - set(KINDS):
-        yield Check(task.name, "manifest", Verdict.FAIL, f"mutants: '{kind}' is no kind; kinds: {', '.join(KINDS)}")
+        yield Check("manifest", Verdict.FAIL, f"mutants: '{kind}' is no kind of mutant; {did_you_mean(kind, KINDS)}")
 
 
-def _twin_agrees(task: Task, court: Court) -> Iterator[Check]:
+def _controls_named(task: Task) -> Iterator[Check]:
+    """There are two honest controls, and no file that would be passed over without a word."""
+    if len(task.controls("honest")) < 2:
+        yield Check("controls", Verdict.FAIL, "two honest controls are needed, controls/honest_*, of different style")
+    known = {path for kind in CONTROL_KINDS for path in task.controls(kind)}
+    for path in sorted((task.folder / "controls").glob("*.*")):
+        if path not in known:
+            begins, ends = (f"{kind}_" for kind in CONTROL_KINDS), SUFFIXES.values()
+            note = (
+                f"not tried; a control's name begins with {', '.join(begins)} and ends in {', '.join(ends)}: rename it"
+            )
+            yield Check(path.name, Verdict.FAIL, note)
+
+
+def _twin(task: Task, court: Court) -> Iterator[Check]:
     """The float64 twin of the baseline gives what NumPy gives, at S and M, in every family."""
     twin, seed = Twin(court.sandbox, task), seeds.new_root()
     variants = max(len(argument.values) for argument in task.arguments.values()) or 1
@@ -101,11 +107,11 @@ def _twin_agrees(task: Task, court: Court) -> Iterator[Check]:
             note = _disagreement(task, twin, case, seed)
             seconds = time.perf_counter() - start
             if note:
-                yield Check(task.name, f"twin {preset}", Verdict.FAIL, note)
+                yield Check(f"twin {preset}", Verdict.FAIL, note)
                 return
             if preset is Preset.S and seconds > SOLVE_S_LIMIT_S:
-                yield Check(task.name, "reference S", Verdict.WARN, f"it takes {seconds:.1f} s, more than a second")
-    yield Check(task.name, "twin", Verdict.PASS, "agrees with NumPy at S and M")
+                yield Check("reference S", Verdict.WARN, f"it takes {seconds:.1f} s, more than a second")
+    yield Check("twin", Verdict.PASS, "agrees with NumPy at S and M")
 
 
 def _disagreement(task: Task, twin: Twin, case: Case, seed: bytes) -> str:
@@ -137,11 +143,42 @@ def _disagreement(task: Task, twin: Twin, case: Case, seed: bytes) -> str:
     return ""
 
 
-def _grade_file(task: Task, court: Court, path: Path) -> GradeReport:
-    return _grade_text(task, court, Language.of(path), path.read_text(encoding="utf-8"))
+def _controls(task: Task, court: Court) -> Iterator[Check]:
+    """The baselines and every honest and fast control are solved; every wrong one is rejected."""
+    wrong = task.controls("wrong")
+    for path in [*task.baselines, *task.controls("honest"), *task.controls("fast"), *wrong]:
+        language = Language.of(path)
+        if lacking := builder.lacking(language):
+            yield Check(path.name, Verdict.WARN, f"not tried: {lacking}")
+            continue
+        found = _graded(task, court, language, read_source(path))
+        if path in wrong:
+            yield _must_fail(path.name, found)
+        elif found.outcome is not Outcome.SOLVED:
+            yield Check(path.name, Verdict.FAIL, f"must be solved, but is {_finding(found)}")
+        else:
+            yield Check(path.name, Verdict.PASS, f"solved, {found.raw_ratio:.2f} x at S")
+            slowest = max(max(cell.denominator_ns) for cell in found.cells)
+            if path in task.baselines and slowest < OVERHEAD_NS:
+                yield Check("work", Verdict.WARN, f"the baseline takes {slowest} ns at S, near an empty call")
 
 
-def _grade_text(task: Task, court: Court, language: Language, source: str) -> GradeReport:
+def _mutants(task: Task, court: Court) -> Iterator[Check]:
+    """Every generated mutant is rejected, unless the manifest says why its kind does not apply."""
+    for kind, source in mutants(task).items():
+        reason = task.manifest.mutants.get(kind)
+        if source is None and reason is None:
+            note = f"cannot be written for this signature; say why under mutants.{kind} of task.yaml"
+            yield Check(kind, Verdict.FAIL, note)
+        elif source is None:
+            yield Check(kind, Verdict.PASS, f"does not apply: {reason}")
+        elif reason is not None:
+            yield Check(kind, Verdict.WARN, f"not tried: {reason}")
+        else:
+            yield _must_fail(kind, _graded(task, court, Language.C, source))
+
+
+def _graded(task: Task, court: Court, language: Language, source: str) -> GradeReport:
     order = GradeOrder(
         grade_id="validate",
         kind=Kind.CALIBRATION,
@@ -156,51 +193,15 @@ def _grade_text(task: Task, court: Court, language: Language, source: str) -> Gr
     return grade(order, court)
 
 
-def _found(report: GradeReport) -> str:
-    return f"{report.outcome}: {report.property} {report.detail} {report.log[:300]}"
+def _must_fail(name: str, found: GradeReport) -> Check:
+    if found.outcome is Outcome.SOLVED:
+        note = "must be rejected, but is solved: it is right, or the kernel's values, sizes or tolerance hide its fault"
+        return Check(name, Verdict.FAIL, note)
+    if found.outcome in (Outcome.JUDGE_FAULT, Outcome.BUILD_FAILED):
+        return Check(name, Verdict.FAIL, f"must be rejected for what it computes, but is {_finding(found)}")
+    return Check(name, Verdict.PASS, f"rejected: {found.outcome}")
 
 
-def _honest_pass(task: Task, court: Court) -> Iterator[Check]:
-    """The baseline, and every honest and fast control, is solved; timed work stands clear of the empty call."""
-    for path in [*task.baselines, *task.controls("honest"), *task.controls("fast")]:
-        if lacking := builder.lacking(Language.of(path)):
-            yield Check(task.name, path.name, Verdict.WARN, f"not tried: {lacking}")
-            continue
-        found = _grade_file(task, court, path)
-        if found.outcome is not Outcome.SOLVED:
-            yield Check(task.name, path.name, Verdict.FAIL, _found(found))
-            continue
-        yield Check(task.name, path.name, Verdict.PASS, f"solved, {found.raw_ratio:.2f} x at S")
-        slowest = max(max(cell.denominator_ns) for cell in found.cells)
-        if path in task.baselines and slowest < OVERHEAD_NS:
-            yield Check(task.name, "work", Verdict.WARN, f"the baseline takes {slowest} ns at S, near an empty call")
-
-
-def _wrong_fail(task: Task, court: Court) -> Iterator[Check]:
-    for path in task.controls("wrong"):
-        if lacking := builder.lacking(Language.of(path)):
-            yield Check(task.name, path.name, Verdict.WARN, f"not tried: {lacking}")
-            continue
-        yield _must_fail(task, path.name, _grade_file(task, court, path))
-
-
-def _mutants_fail(task: Task, court: Court) -> Iterator[Check]:
-    """Every generated mutant is rejected, unless the manifest says why its kind does not apply."""
-    for mutant in mutants(task):
-        reason = task.manifest.mutants.get(mutant.kind)
-        if mutant.source is None and reason is None:
-            said = f"cannot be written for this signature; say under mutants.{mutant.kind} why it does not apply"
-            yield Check(task.name, mutant.kind, Verdict.FAIL, said)
-        elif mutant.source is None:
-            yield Check(task.name, mutant.kind, Verdict.PASS, f"does not apply: {reason}")
-        elif reason is not None:
-            yield Check(task.name, mutant.kind, Verdict.WARN, f"not tried: {reason}")
-        else:
-            found = _grade_text(task, court, Language.C, mutant.source)
-            yield _must_fail(task, mutant.kind, found)
-
-
-def _must_fail(task: Task, name: str, found: GradeReport) -> Check:
-    if found.outcome in (Outcome.SOLVED, Outcome.JUDGE_FAULT, Outcome.BUILD_FAILED):
-        return Check(task.name, name, Verdict.FAIL, f"must be rejected for its values, but: {_found(found)}")
-    return Check(task.name, name, Verdict.PASS, f"rejected: {found.outcome}")
+def _finding(found: GradeReport) -> str:
+    detail = ", ".join(f"{name} {value}" for name, value in found.detail.items() if value is not None)
+    return " ".join(filter(None, [f"{found.outcome}:", found.property, detail, found.log[:300]]))

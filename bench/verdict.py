@@ -17,17 +17,17 @@ class Rejected(Exception):
         super().__init__(f"{outcome}: {property}")
         self.outcome = outcome
         self.property = property
-        self.detail: dict[str, Any] = worded(detail or {})
+        self.detail: dict[str, Any] = json_safe(detail or {})
         self.log = log
 
 
-def worded(value: Any) -> Any:
+def json_safe(value: Any) -> Any:
     """`value` with every NaN and infinity as text ("nan", "inf", "-inf"): JSON has no number for them."""
     match value:
         case float() if not math.isfinite(value):
             return str(value)
         case dict():
-            return {name: worded(inner) for name, inner in value.items()}
+            return {name: json_safe(inner) for name, inner in value.items()}
         case list() | tuple():
-            return [worded(inner) for inner in value]
+            return [json_safe(inner) for inner in value]
     return value

@@ -5,6 +5,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from bench.errors import EnvironmentFault
+from bench.places import checkout
 from bench.process import Limits, run
 
 
@@ -18,7 +19,7 @@ def package_version() -> str:
 
 def commit() -> str | None:
     """Commit of the checkout that this package lies in (`+dirty` when files differ), or None outside of one."""
-    return _commit_of(Path(__file__).resolve().parent.parent)
+    return _commit_of(checkout())
 
 
 def checkout_commit(folder: Path) -> str | None:

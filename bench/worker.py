@@ -1,10 +1,12 @@
 """The measuring process of a judge: grades, profiles or warms one order a line, away from the web server.
 
-`python -m bench.worker <judge.json>`; stdin and stdout carry one JSON object a line. It says `{"ready": {...}}` after
-it has graded one of its own references, or `{"unfit": "why"}`; then answers each `{"order": GradeOrder}` with
-`{"report": GradeReport}`, each `{"profile": ProfileOrder}` with `{"profiled": ProfileReport}` or
-`{"lacking": Lacking}`, each `{"warm": WarmOrder}` with `{"warmed": "<kernel>"}`, and what it cannot do with
-`{"fault": "why"}`.
+`python -m bench.worker <judge.json>`; stdin and stdout carry one JSON object a line. First it grades one of its own
+references, and says `{"ready": {...}}` or `{"unfit": "why"}`. Then it answers each line:
+
+    {"order": GradeOrder}      {"report": GradeReport}
+    {"profile": ProfileOrder}  {"profiled": ProfileReport} or {"lacking": Lacking}
+    {"warm": WarmOrder}        {"warmed": "<kernel>"}
+    what it cannot do          {"fault": "why"}
 """
 
 import gc
@@ -31,7 +33,7 @@ from bench.warm import warm
 
 
 class _Line(Closed):
-    """What is to be done: one of the three."""
+    """One order: exactly one of these is there."""
 
     order: GradeOrder | None = None
     profile: ProfileOrder | None = None
@@ -45,7 +47,8 @@ class _Line(Closed):
 
 
 def main() -> int:
-    # A job's end is the judge's to hear: a runner or a compiler that it ended would count against its submission.
+    # The judge ends this process when the job ends. A signal of the job's end to a runner or a compiler would count
+    # against its submission.
     process.ignore_stops()
     process.die_with_parent()
     process.adopt_orphans()
@@ -69,7 +72,7 @@ def main() -> int:
 
 
 def answer(line: str, court: Court) -> dict[str, Any]:
-    """Do what one line asks for; the line that answers it."""
+    """Carry out one line's order; returns the line that answers it."""
     try:
         asked = _Line.model_validate_json(line)
         if asked.order is not None:

@@ -16,7 +16,6 @@ import psutil
 
 from bench.errors import ConfigError, EnvironmentFault, UsageError
 from bench.process import Completed, Limits, run, spawn
-from bench.wording import nearest
 from cluster import devcluster_nodes as nodes
 from cluster.devcluster_files import (
     SLURMD_PORT,
@@ -254,8 +253,7 @@ def node_of(cluster: DevCluster, name: str) -> DevNode:
     members = {node.name: node for node in cluster.members}
     if name not in members:
         raise UsageError(
-            f"the cluster '{cluster.name}' has no node '{name}'; did you mean '{nearest(name, members)}'? "
-            f"It has n1 to n{cluster.nodes}"
+            f"the cluster '{cluster.name}' has no node '{name}'; it has n1 to n{cluster.nodes}"
         )
     return members[name]
 

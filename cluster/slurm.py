@@ -1,4 +1,4 @@
-"""Asks Slurm's commands: none decides by its caller's variables, and each has a time limit."""
+"""Runs Slurm's commands: each has a time limit, and sees no variable of its caller that would set its options."""
 
 import os
 import re
@@ -15,7 +15,7 @@ _OF_THE_CALLER = re.compile(r"S(BATCH|LURM|QUEUE|CANCEL|CONTROL|INFO|ALLOC)_(?!C
 
 @dataclass(frozen=True)
 class Answer:
-    """What one of Slurm's commands printed, errors and all, and whether it was content."""
+    """What one of Slurm's commands printed, errors and all, and whether it succeeded."""
 
     ok: bool
     output: str
@@ -42,6 +42,24 @@ def asked(argv: Sequence[str], within_s: float = ANSWER_WITHIN_S) -> Answer:
     return Answer(in_time and child.returncode == 0, output if in_time else f"no answer within {within_s:g} s")
 
 
+def shown_job(job_id: str, within_s: float = ANSWER_WITHIN_S) -> Answer:
+    """What scontrol shows of a job, in one line; `facts` reads it."""
+    return asked(["scontrol", "--oneliner", "show", "job", job_id], within_s)
+
+
+def facts(text: str) -> dict[str, str]:
+    """Key → value of one thing that scontrol shows.
+
+    Of a key that stands there twice the first counts: what people wrote, a reason or a comment, comes last.
+    """
+    found: dict[str, str] = {}
+    for word in text.split():
+        key, equals, value = word.partition("=")
+        if equals:
+            found.setdefault(key, value)
+    return found
+
+
 def slurm_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """What Slurm's commands see: nothing that another job or the caller's own variables would have decide."""
+    """The environment for Slurm's commands: without variables that describe another job or set options."""
     return {name: value for name, value in environ.items() if not _OF_THE_CALLER.match(name)}

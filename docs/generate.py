@@ -5,12 +5,14 @@ import asyncio
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 from unittest.mock import Mock
 
 import httpx
+import meanings
+from pages import table, write
 from pydantic import BaseModel
 
 from agent.config import AgentConfig
@@ -24,41 +26,18 @@ from cluster.study.settings import reference_rows
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "reference"
-Key, Meaning = TypeVar("Key"), TypeVar("Meaning")
 NOTE = "<!-- Written by `make docs` from the code; edit the code instead. -->\n"
-
-EXIT_MEANINGS = {
-    ExitCode.OK: "It worked. A grade was made, whatever its outcome.",
-    ExitCode.FAILED: "It did not work; the message says why.",
-    ExitCode.USAGE: "The command line, or a file that it names, is wrong.",
-    ExitCode.JUDGE_FAULT: "The judge failed at its own work. No submission is to blame.",
-    ExitCode.CONFIGURATION: "A setting is wrong: the message names the file and the key.",
-    ExitCode.NEVER_READY: "A service of the job never became ready.",
-    ExitCode.SERVICE_LOST: "A service was lost and could not be replaced; the job was torn down.",
-    ExitCode.STALLED: "No episode and no grade ended for too long; the job was torn down.",
-    ExitCode.DEGRADED: "A rank, an engine or an agent node was lost; the rest finished and was merged.",
-    ExitCode.MERGE_FAILED: "A database is damaged or the merge failed. The grades in the shards are safe.",
-    ExitCode.WALL_CLOCK: "The allocation's time ran out; what there was is merged.",
-    ExitCode.CANCELLED: "The operator stopped it.",
-}
-
-
-def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
-    """A Markdown table; bars and line ends in cells are made harmless."""
-    lines = [[str(cell).replace("|", "\\|").replace("\n", " ") for cell in row] for row in [list(head), *rows]]
-    body = [f"| {' | '.join(line)} |" for line in lines]
-    return "\n".join([body[0], "|" + "---|" * len(lines[0]), *body[1:]]) + "\n"
 
 
 def code(value: object) -> str:
     return f"`{value}`" if value not in (None, "") else ""
 
 
-def explained(meanings: Mapping[Key, Meaning], table_name: str, name: Key) -> Meaning:
-    """What a table of this file says of a name; ends the program where it says nothing."""
-    if name not in meanings:
-        raise SystemExit(f"docs/generate.py: {table_name} does not explain {name!r}; add a line for it there")
-    return meanings[name]
+def explained(table_name: str, name: object) -> Any:
+    """What a table of docs/meanings.py says of a name; ends the program where it says nothing."""
+    if name not in (said := getattr(meanings, table_name)):
+        raise SystemExit(f"docs/meanings.py: {table_name} does not explain {name!r}; add a line for it there")
+    return said[name]
 
 
 # Commands
@@ -192,58 +171,13 @@ def agent_page() -> str:
     return config_page("Agent configuration", AgentConfig, how)
 
 
-ENVIRONMENT = {
-    "KCOURT_SANDBOX": (
-        "unset",
-        "`limits` or `user`: the sandbox goes no further, whatever this machine offers.",
-    ),
-    "KCOURT_TASKS_DIR": ("`tasks/` of the checkout", "The corpus."),
-    "KCOURT_EXPERIMENTS_DIR": (
-        "`experiments/` of the checkout",
-        "Studies, layers, treatments, and what is rendered from them.",
-    ),
-    "KCOURT_SCRATCH": ("`.scratch`", "Where Slurm's own output goes, in `logs/`; pinned when a setup is rendered."),
-    "KCOURT_SYSTEM": (
-        "by `SLURM_CLUSTER_NAME`, else `local`",
-        "The [system](../studies.md#your-cluster) that jobs go to; `--system` wins.",
-    ),
-    "KCOURT_SYSTEMS_FILE": ("unset", "A site file: systems and facts that win over the package's."),
-    "SLURM_CLUSTER_NAME": ("set by Slurm", "Finds the system where none is named."),
-    "SLURM_GPUS_PER_NODE": (
-        "set by Slurm",
-        "GPUs of each node that a job asked for; unset: SLURM_GPUS_ON_NODE counts.",
-    ),
-    "SLURM_GPUS_ON_NODE": ("set by Slurm", "GPUs that a job has on its first node."),
-    "SLURM_JOB_ID": (
-        "set by Slurm",
-        "The job that `kcourt cluster run` belongs to; names its run directory.",
-    ),
-    "SLURM_STEP_ID": ("set by Slurm", "The step that writes a record: signals go to it by this number."),
-    "SLURM_JOB_NODELIST": ("set by Slurm", "The job's nodes, in the order that roles are dealt."),
-    "KCOURT_CACHE": ("`~/.cache/kernelcourt`", "What is built once: helpers, call shims, denominators, by content."),
-    "KCOURT_TMPDIR": ("the system's", "Where each grade gets its private folder."),
-    "KCOURT_TOOLS": ("set for agents", "`tools.json` of the attempt whose tools `kcourt tool` calls."),
-    "KCOURT_LEASE_DIR": ("the system's temporary folder", "Locks that keep the judges of a machine off one core."),
-    "EDF_PATH": (
-        "`~/.edf`",
-        "Folders of registered EDFs, separated by colons: `kcourt doctor --setup` looks there first, as the Container "
-        "Engine does.",
-    ),
-    "RUN_ROOT": (
-        "`.scratch/runs`",
-        "`kcourt grade` keeps its grades under `adhoc/` in there. A relative path starts at the checkout when the "
-        "command is called inside it, else at the current folder.",
-    ),
-}
-
-
 def environment_rows() -> list[tuple[str, str, str]]:
     """Every variable that the code asks for."""
     read = re.compile(r"environ(?:\.get\(|\[)\"([A-Z_]+)\"")
     sources = [path for package in ("bench", "agent", "cluster") for path in (ROOT / package).rglob("*.py")]
     names = {name for path in sources for name in read.findall(path.read_text(encoding="utf-8"))}
     ours = sorted(names - {"PATH", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"})
-    return [(code(name), *explained(ENVIRONMENT, "ENVIRONMENT", name)) for name in ours]
+    return [(code(name), *explained("ENVIRONMENT", name)) for name in ours]
 
 
 def settings_page() -> str:
@@ -275,76 +209,12 @@ def default_cell(default: str) -> str:
 
 
 def exit_page() -> str:
-    rows = [
-        (code(int(member)), code(member.name.lower()), explained(EXIT_MEANINGS, "EXIT_MEANINGS", member))
-        for member in ExitCode
-    ]
+    rows = [(code(int(member)), code(member.name.lower()), explained("EXIT_MEANINGS", member)) for member in ExitCode]
     how = "`kcourt` and a job end with one of these. With `--json`, an error's name is its `code`."
     return f"# Exit codes\n\n{how}\n\n{table(['Code', 'Name', 'Meaning'], rows)}"
 
 
 # The judge over HTTP
-
-FIELDS = {
-    "kernel": "Name of the kernel.",
-    "language": "Language of the submission; left out: by the file's suffix, else the setup's.",
-    "rank": "The judge that is addressed; another one answers 421. An open judge does not need it.",
-    "source": "The submission's text.",
-    "source_file": "Path of `<kernel><suffix>` in the shared folder.",
-    "library": "Path of a built `<kernel>.so` in the shared folder; only where the input mode takes it.",
-    "workspace_bytes": "Size of a scratch buffer.",
-    "tool": "`/profile` only: the [profiler](../profiling.md) that is to run.",
-}
-HEADERS = {
-    "Authorization": "`Bearer <token>`: the episode's own. An open judge does not need it.",
-    schemas.Header.IDEMPOTENCY: "A request that is repeated with its key is graded once. Another body under it: 400.",
-    schemas.Header.ATTEMPT: "Which attempt of the episode asks.",
-    schemas.Header.TOKENS: "Tokens that the episode has used so far.",
-    schemas.Header.HOME_RANK: "On failover, the rank that was lost.",
-    schemas.Header.REQUEST_ID: "Comes back with the answer, and stands in the logs.",
-    "Prefer": (
-        "`respond-async, wait=30`: 202 when the grade is not made after 30 s (without `wait`: at once), and its answer "
-        "under `/grades/{id}`, the `Location`. `/grades` itself takes `wait` alone."
-    ),
-    schemas.Header.KIND: "Driver only: `promoted` or `harvested`.",
-    schemas.Header.OF_GRADE: "Driver only: the grade that is promoted.",
-    schemas.Header.EPISODE: "Driver only: the episode that is spoken for.",
-}
-ANSWERS = {
-    "grade_id": "UUID, made before work starts.",
-    "kernel": "As asked.",
-    "rank": "The judge that graded.",
-    "outcome": "See [outcomes](../concepts.md#outcomes).",
-    "score": "The protocol's S; null unless solved.",
-    "interval": "90 % interval of the raw ratio; null unless solved.",
-    "faster": "Whether the lower end of the interval exceeds 1; null unless solved.",
-    "suspect": "A reason to look at this grade before it counts, or null.",
-    "protocol": "How it was timed.",
-    "detail": "On `/score`: property, output, index, got, expected, bound, log. On `/submit`: property, build log.",
-}
-
-
-PROFILE = {
-    "kernel": "As asked.",
-    "rank": "The judge that profiled.",
-    "tool": "As asked.",
-    "outcome": "See [outcomes](../concepts.md#outcomes); of one checked call.",
-    "report": "The counts as text: functions, and lines of the submission. Empty unless solved.",
-    "counters": "The same for a program: unit, total, calls, preset, sizes, functions, lines; null unless solved.",
-    "detail": "Property, message or output, and log, as on `/score`.",
-}
-
-
-SEARCH = {
-    "query": "As asked.",
-    "answer": "What the job's model makes of the sources, named by their numbers in brackets; null without one.",
-    "model": "The model that summed up.",
-    "note": "Why nothing is summed up.",
-    "sources": (
-        "By number, from 1: title, url, text (an excerpt), and `unread`: why the page was not read and text is the "
-        "provider's own."
-    ),
-}
 
 
 def error_rows() -> list[tuple[str, str]]:
@@ -371,18 +241,28 @@ def route_rows() -> list[tuple[str, str]]:
 
     paths = asyncio.run(document())["paths"]
     found = [(method, path, said) for path, methods in paths.items() for method, said in methods.items()]
-    return [(code(f"{method.upper()} {path}"), said["description"]) for method, path, said in found]
+    return [(code(f"{method.upper()} {path}"), " ".join(said["description"].split())) for method, path, said in found]
+
+
+def meanings_table(table_name: str, names: Iterable[str]) -> str:
+    return table(["Field", "Meaning"], [(code(name), explained(table_name, name)) for name in names])
+
+
+CURL = """\
+curl http://127.0.0.1:8800/score -d '{"kernel": "axpy", "source_file": "axpy.c"}'   # at an open judge
+curl http://127.0.0.1:8800/score -H "Authorization: Bearer $TOKEN" -d @request.json   # at a job's judge"""
 
 
 def http_page() -> str:
     request, answer = schemas.ProfileRequest.model_fields, schemas.Answer.model_fields
     profile, search = schemas.ProfileAnswer.model_fields, schemas.SearchAnswer.model_fields
     types = {name: (kind, default) for name, kind, default, _ in field_rows(schemas.ProfileRequest)}
-    fields = [(code(name), *types[code(name)], explained(FIELDS, "FIELDS", name)) for name in request]
+    fields = [(code(name), *types[code(name)], explained("FIELDS", name)) for name in request]
     parts = [
         "# The judge over HTTP",
         "A judge is used through its router. `GET /docs` shows the same as OpenAPI. "
         "A submission that does not build or is wrong is 200: it was graded.",
+        f"```text\n{CURL}\n```",
         "## Routes",
         table(["Route", "What it does"], route_rows()),
         "## Request",
@@ -390,13 +270,13 @@ def http_page() -> str:
         "unknown field is an error. Exactly one of `source`, `source_file` and `library`.",
         table(["Field", "Type", "Default", "Meaning"], fields),
         "Headers, all optional but the token:",
-        table(["Header", "Meaning"], [(code(name), meaning) for name, meaning in HEADERS.items()]),
+        table(["Header", "Meaning"], [(code(name), meaning) for name, meaning in meanings.HEADERS.items()]),
         "## Answer",
-        table(["Field", "Meaning"], [(code(name), explained(ANSWERS, "ANSWERS", name)) for name in answer]),
+        meanings_table("ANSWERS", answer),
         "Of `/profile`, which is not recorded (keys and `respond-async` mean nothing to it):",
-        table(["Field", "Meaning"], [(code(name), explained(PROFILE, "PROFILE", name)) for name in profile]),
+        meanings_table("PROFILE", profile),
         "Of `/search`, whose body is `query` alone (500 characters at most), and which is not recorded either:",
-        table(["Field", "Meaning"], [(code(name), explained(SEARCH, "SEARCH", name)) for name in search]),
+        meanings_table("SEARCH", search),
         "## Errors",
         '`{"error": {"code": ..., "message": ..., "request_id": ...}}`; the message says what to do. '
         "502, 503 and 429 pass: send the same request again with the same key, but not after `rank_lost` or "
@@ -416,26 +296,12 @@ PAGES: dict[str, Callable[[], str]] = {
 }
 
 
-def main(arguments: list[str]) -> int:
-    """Write the pages, or with `--check` compare them; 1 when one is stale, 2 on another argument."""
-    if unknown := set(arguments) - {"--check"}:
-        sys.stderr.write(f"unknown: {', '.join(sorted(unknown))}; say --check, or nothing to write the pages\n")
-        return 2
-    checking = "--check" in arguments
-    stale = [path.name for path in FOLDER.glob("*.md") if path.stem not in PAGES]
-    if stale and not checking:
-        sys.stderr.write(f"nothing writes {', '.join(stale)} any more: remove it\n")
-    for name, make in PAGES.items():
-        path, text = FOLDER / f"{name}.md", NOTE + make()
-        if path.is_file() and path.read_text(encoding="utf-8") == text:
-            continue
-        stale.append(path.name)
-        if not checking:
-            path.write_text(text, encoding="utf-8")
-    advice = "; run `make docs`" if stale and checking else ""
-    sys.stdout.write(f"{'stale' if checking else 'written'}: {', '.join(stale) or 'none'}{advice}\n")
-    return int(bool(stale) and checking)
+def reference() -> dict[Path, str]:
+    """Every page of the reference; ends the program where one lies there that nothing writes."""
+    if old := [path.name for path in FOLDER.glob("*.md") if path.stem not in PAGES]:
+        raise SystemExit(f"docs/reference: nothing writes {', '.join(old)} any more; remove it")
+    return {FOLDER / f"{name}.md": NOTE + make() for name, make in PAGES.items()}
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(write(sys.argv[1:], reference()))

@@ -18,7 +18,7 @@ from agent.config import GIVEN, AgentConfig
 from agent.driver import LoadHarness, run_node
 from agent.harnesses import Command, Event, Launch, WireFormat
 from agent.prompts.given import BRIEF, CONTRACTS, PROMPT, contract_file
-from agent.tools.offered import Tool, offered
+from agent.tools.offered import offered
 from agent.usage import Usage
 from bench.judge.schemas import End, EpisodeRecord, SetupRecord
 
@@ -44,9 +44,6 @@ class Rogue:
         self.options = options
         if options.get("wire") == "messages":
             self.wire_format = "messages"
-
-    def announces(self, tool: Tool) -> str:
-        return tool.value
 
     def check(self, setup: SetupRecord) -> None:
         pass

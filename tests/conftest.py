@@ -1,17 +1,22 @@
-"""Fixtures that several test files share."""
+"""Fixtures that several test files share, how a command line is run, and which tests share a worker."""
 
+import contextlib
+import io
 import json
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from bench.cli import main
 
 # How fast examples are made and run says how busy the machine is, and nothing of what is tested.
 settings.register_profile("calm", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -45,20 +50,53 @@ def repository() -> Path:
     return REPOSITORY
 
 
+def run_program(*argv: str | Path, cwd: Path = REPOSITORY, env: Mapping[str, str] = {}, timeout_s: float = 600) -> Ran:
+    """A program as a process, run to its end with nothing on its standard input; `env` adds variables."""
+    done = subprocess.run(
+        argv,
+        cwd=cwd,
+        env=os.environ | env,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+    )
+    return Ran(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.fixture
+def kcourt_process(tmp_path: Path) -> Callable[..., Ran]:
+    """Runs `kcourt` as a process in a folder of the test's own; `env` adds variables."""
+    return partial(run_program, Path(sys.executable).with_name("kcourt"), cwd=tmp_path)
+
+
 @pytest.fixture
 def kcourt(tmp_path: Path) -> Callable[..., Ran]:
-    """Runs `kcourt` as a process in a folder of the test's own; `env` adds variables."""
+    """Runs `kcourt` in this process, which saves a second, in a folder of the test's own; `env` adds variables."""
+    return partial(kcourt_here, tmp_path)
 
-    def run(*arguments: str, timeout_s: float = 600, env: dict[str, str] | None = None) -> Ran:
-        done = subprocess.run(
-            [Path(sys.executable).with_name("kcourt"), *arguments],
-            cwd=tmp_path,
-            env=os.environ | (env or {}),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=timeout_s,
-        )
-        return Ran(done.returncode, done.stdout, done.stderr)
 
-    return run
+def kcourt_here(folder: Path, *arguments: str | Path, env: Mapping[str, str] = {}) -> Ran:
+    """A command line of `kcourt` run in this process; an error that it does not word is raised."""
+    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        pytest.raises(SystemExit) as ended,
+    ):
+        patch.chdir(folder)
+        patch.setattr(sys, "argv", ["kcourt", *map(str, arguments)])
+        for name, value in env.items():
+            patch.setenv(name, value)
+        main()
+    return Ran(int(ended.value.code or 0), *(stream.buffer.getvalue().decode() for stream in (out, err)))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that share a fixture of their module stay on one worker, which makes it once."""
+    for item in items:
+        fixtures = item._fixtureinfo.name2fixturedefs.values() if isinstance(item, pytest.Function) else ()
+        if any(found[-1].scope == "module" for found in fixtures) and not item.get_closest_marker("xdist_group"):
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))

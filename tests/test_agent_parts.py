@@ -125,8 +125,8 @@ def test_cpus_are_dealt_round_robin(
     ("problem", "text"),
     [
         ({"kernel": "missing"}, ":1: .*missing is not there; stage"),
-        ({"setup": "other"}, ":1: setup 'other' is not among s"),
-        ({"budget": {"hours": 2}}, ":1: budget.hours: unknown key; known keys are timeout_s, max_tokens"),
+        ({"setup": "other"}, ":1: setup 'other' is not in this configuration; known: s"),
+        ({"budget": {"hours": 2}}, ":1: budget.hours: unknown key; known: timeout_s, max_tokens"),
         ({"budget": {"timeout_s": 0}}, ":1: budget.timeout_s: 0.0 is not above 0"),
         ({"slot": -1}, ":1: slot: "),
         ({"wish": 1}, ":1: wish: "),
@@ -169,12 +169,12 @@ def test_deals_every_nth_problem_with_its_index_in_the_whole_list(tmp_path: Path
     ("change", "text"),
     [
         ({"secret_file": "/no/secret"}, "/no/secret: no job secret"),
-        ({"cpus": (99999,)}, r"cpus: \[99999\] may not be used here"),
+        ({"cpus": (99999,)}, r"cpus: this process may not use \[99999\]; name some of"),
         (
             {"setups": {"s": {"setup": "s", "harness": "nobody"}}},
             "unknown harness 'nobody'; installed ones: .*scripted",
         ),
-        ({"harness_options": {"s": {}}}, "takes the option 'plan' .* alone; given: none"),
+        ({"harness_options": {"s": {}}}, "takes one option, 'plan' .*; given: none"),
         ({"harness_options": {"s": {"plan": "/no/plan"}}}, "/no/plan: cannot be read"),
     ],
     ids=["secret", "cpus", "harness", "options", "plan"],
@@ -273,7 +273,7 @@ def test_kept_workspace_leaves_out_what_is_no_source(tmp_path: Path) -> None:
     [
         ("axpy.c", None, "cannot be read .*; write it first"),
         ("axpy.c", b"\xff\xfe", "not UTF-8 text at byte 0"),
-        ("axpy.c", b" " * ((4 << 20) + 1), "at most 4194304 bytes"),
+        ("axpy.c", b" " * ((4 << 20) + 1), "larger than 4194304 bytes"),
         ("../axpy.c", b"", "outside your folder"),
         ("/etc/hostname", None, "outside your folder"),
         (".", None, "cannot be read"),

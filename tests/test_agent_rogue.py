@@ -65,6 +65,15 @@ def test_ends_come_from_the_stream_and_never_from_exit_codes(node: NodeFiles) ->
         "absent": (End.START_FAILED, 1),
     }
     assert {setup: (record.end, record.attempts) for setup, record in seen.items()} == expected
+    why = {
+        "wordless": "exited with code 0 and without a result",
+        "wrong-tools": "announced the tools score; expected score, submit, syntax_check",
+        "no-tools-exit": "announced the tools none; expected score, submit, syntax_check",
+    }
+    for setup in expected:
+        log = (node.episode(setup, "axpy") / "attempt-1" / "rogue.log").read_bytes()
+        said = [line.decode() for line in log.splitlines() if line.startswith(b"[driver]")]
+        assert said == ([f"[driver] the client {why[setup]}"] if setup in why else []) or setup == "missing"
 
 
 SILENT = {

@@ -38,26 +38,32 @@ def assert_grades(running: Rank) -> None:
 
 
 BODIES = {
-    "empty": (b"", 400, "bad_json", "send one JSON object"),
+    "empty": (b"", 400, "bad_json", "the body is empty; send one JSON object"),
     "malformed": (b'{"kernel": ', 400, "bad_json", "send one JSON object"),
     "not-utf8": (b'{"kernel": "\xff"}', 400, "bad_json", "send UTF-8"),
     "utf16": ('{"kernel": "axpy"}'.encode("utf-16"), 400, "bad_json", "send UTF-8"),
     "deep": (b"[" * 200_000, 400, "bad_json", "one flat JSON object"),
     "huge-number": (b'{"workspace_bytes": ' + b"9" * 5000 + b"}", 400, "bad_json", "send one JSON object"),
     "list": ([GOOD], 400, "not_an_object", "a list; send one JSON object"),
-    "text": ("axpy", 400, "not_an_object", "a text; send one JSON object"),
+    "text": ("axpy", 400, "not_an_object", 'the body is "axpy"; send one JSON object'),
     "null": (None, 400, "not_an_object", "null; send one JSON object"),
     "nan": (b'{"kernel": "axpy", "source": "x", "workspace_bytes": NaN}', 400, "bad_json", "NaN is not"),
     "infinity": (b'{"kernel": "axpy", "source": "x", "workspace_bytes": -Infinity}', 400, "bad_json", "Infinity"),
-    "kernel-a-number": ({"kernel": 7, "source": SOURCE}, 400, "bad_request", "'kernel'"),
-    "workspace-a-text": (GOOD | {"workspace_bytes": "9"}, 400, "bad_request", "'workspace_bytes'"),
-    "workspace-negative": (GOOD | {"workspace_bytes": -1}, 400, "bad_request", "'workspace_bytes'"),
+    "kernel-a-number": ({"kernel": 7, "source": SOURCE}, 400, "bad_request", "field 'kernel' is 7; it must be"),
+    "kernel-a-list": ({"kernel": ["axpy"], "source": SOURCE}, 400, "bad_request", "field 'kernel' is a list; it must"),
+    "kernel-null": ({"kernel": None, "source": SOURCE}, 400, "bad_request", "field 'kernel' is null; it must be"),
+    "kernel-empty": ({"kernel": "", "source": SOURCE}, 404, "unknown_kernel", "axpy"),
+    "source-an-object": ({"kernel": "axpy", "source": {}}, 400, "bad_request", "'source' is an object; it must be"),
+    "workspace-a-text": (GOOD | {"workspace_bytes": "9"}, 400, "bad_request", "'workspace_bytes' is \"9\"; it must be"),
+    "workspace-negative": (GOOD | {"workspace_bytes": -1}, 400, "bad_request", "'workspace_bytes' is -1; it must be"),
     "workspace-true": (GOOD | {"workspace_bytes": True}, 400, "bad_request", "'workspace_bytes'"),
-    "rank-a-float": (GOOD | {"rank": 0.5}, 400, "bad_request", "'rank'"),
+    "workspace-huge": (GOOD | {"workspace_bytes": 1 << 40}, 400, "bad_request", "1099511627776; it must be less"),
+    "rank-a-float": (GOOD | {"rank": 0.5}, 400, "bad_request", "'rank' is 0.5; it must be"),
     "unknown-field": (GOOD | {"seed": 1}, 400, "bad_request", "'seed'; the fields are kernel, language"),
-    "unknown-language": (GOOD | {"language": "cobol"}, 400, "bad_request", "'python'"),
+    "misspelt-field": ({"kernl": "axpy", "source": SOURCE}, 400, "bad_request", "unknown field 'kernl'; the fields"),
+    "unknown-language": (GOOD | {"language": "cobol"}, 400, "bad_request", "is \"cobol\"; it must be 'c', 'cpp'"),
     "key-twice": (b'{"kernel": "axpy", "source": "a", "source": "b"}', 400, "bad_json", "'source' is there twice"),
-    "no-kernel": ({"source": SOURCE}, 400, "bad_request", "'kernel'"),
+    "no-kernel": ({"source": SOURCE}, 400, "bad_request", "'kernel' is missing; the fields are kernel, language"),
     "no-delivery": ({"kernel": "axpy"}, 400, "bad_request", "send exactly one of"),
     "two-deliveries": (GOOD | {"source_file": "axpy.c"}, 400, "bad_request", "source and source_file"),
     "library": ({"kernel": "axpy", "library": "axpy.so"}, 400, "wrong_delivery", "JUDGE_INPUT_MODE=source"),
@@ -83,30 +89,45 @@ def test_a_bad_body_has_its_own_answer(
 
 
 HEADERS = {
-    "attempt-a-word": ({"Kcourt_Attempt": "two"}, 400, "bad_header"),
-    "attempt-zero": ({"Kcourt_Attempt": "0"}, 400, "bad_header"),
-    "of-a-grade": ({"Kcourt_Of_Grade": str(uuid.UUID(int=0))}, 400, "bad_header"),
-    "attempt-negative": ({"Kcourt_Attempt": "-1"}, 400, "bad_header"),
-    "tokens-a-float": ({"Kcourt_Tokens": "1.5"}, 400, "bad_header"),
-    "tokens-huge": ({"Kcourt_Tokens": "9" * 30}, 400, "bad_header"),
-    "key-with-spaces": ({"Idempotency_Key": "a b"}, 400, "bad_header"),
-    "key-too-long": ({"Idempotency_Key": "k" * 300}, 400, "bad_header"),
-    "kind-of-the-driver": ({"Kcourt_Kind": "promoted"}, 403, "driver_only"),
+    "attempt-a-word": ({"Kcourt_Attempt": "two"}, 400, "bad_header", "is 'two'; send a whole number from 1 to"),
+    "attempt-empty": ({"Kcourt_Attempt": ""}, 400, "bad_header", "is ''; send a whole number from 1 to"),
+    "attempt-zero": ({"Kcourt_Attempt": "0"}, 400, "bad_header", "is '0'; send a whole number from 1 to"),
+    "attempt-negative": ({"Kcourt_Attempt": "-1"}, 400, "bad_header", "is '-1'; send a whole number from 1 to"),
+    "tokens-a-float": ({"Kcourt_Tokens": "1.5"}, 400, "bad_header", "from 0 to 9223372036854775807, or leave it out"),
+    "tokens-huge": ({"Kcourt_Tokens": "9" * 30}, 400, "bad_header", "from 0 to 9223372036854775807, or leave it out"),
+    "home-rank": ({"Kcourt_Home_Rank": "a"}, 400, "bad_header", "is 'a'; send a whole number from 0"),
+    "key-empty": ({"Idempotency_Key": ""}, 400, "bad_header", "is '' (0 characters); send 1 to 200"),
+    "key-with-spaces": ({"Idempotency_Key": "a b"}, 400, "bad_header", "is 'a b' (3 characters); send 1 to 200"),
+    "key-too-long": ({"Idempotency_Key": "k" * 300}, 400, "bad_header", "(300 characters); send 1 to 200"),
+    "kind-of-the-driver": ({"Kcourt_Kind": "promoted"}, 403, "driver_only", "leave the header out"),
+    "of-a-grade": ({"Kcourt_Of_Grade": str(uuid.UUID(int=0))}, 403, "driver_only", "leave the header out"),
+    "episode": ({"Kcourt_Episode": "a.n0.p0.w0"}, 403, "driver_only", "leave the header out"),
 }
 
 
-@pytest.mark.parametrize(("headers", "status", "code"), HEADERS.values(), ids=HEADERS)
-def test_a_bad_header_has_its_own_answer(open_rank: Rank, headers: dict[str, str], status: int, code: str) -> None:
-    name = next(iter(headers)).replace("_", "-")
-    assert_refused(open_rank.post("/submit", GOOD, None, **headers), status, code, name)
+@pytest.mark.parametrize(("headers", "status", "code", "hint"), HEADERS.values(), ids=HEADERS)
+def test_a_bad_header_has_its_own_answer(
+    open_rank: Rank, headers: dict[str, str], status: int, code: str, hint: str
+) -> None:
+    answer = open_rank.post("/submit", GOOD, None, **headers)
+    assert_refused(answer, status, code, hint)
+    assert next(iter(headers)).replace("_", "-") in answer.json()["error"]["message"]
 
 
 ROUTES = {
-    "unknown": ("GET", "/scores", 404, "unknown_route", "/score"),
-    "get-score": ("GET", "/score", 405, "method_not_allowed", "POST"),
-    "post-health": ("POST", "/health", 405, "method_not_allowed", "GET"),
+    "unknown": ("GET", "/scores", 404, "unknown_route", "GET /scores is no route; the routes are GET /health"),
+    "slash": ("POST", "/score/", 404, "unknown_route", "POST /score/ is no route"),
+    "no-kernel": ("GET", "/task/", 404, "unknown_route", "GET /task/{kernel}"),
+    "get-score": ("GET", "/score", 405, "method_not_allowed", "GET /score is no route; send POST"),
+    "post-health": ("POST", "/health", 405, "method_not_allowed", "POST /health is no route; send GET"),
     "unknown-task": ("GET", "/task/axpi", 404, "unknown_kernel", "axpy"),
-    "task-in-cobol": ("GET", "/task/axpy?language=cobol", 400, "bad_request", "language"),
+    "task-in-cobol": (
+        "GET",
+        "/task/axpy?language=cobol",
+        400,
+        "bad_request",
+        "parameter 'language' is \"cobol\"; it must be 'c'",
+    ),
     "unknown-baseline": ("GET", "/baseline/axpi", 404, "unknown_kernel", "axpy"),
     "unknown-grade": ("GET", f"/grades/{uuid.UUID(int=0)}", 404, "unknown_grade", "grade_id"),
     "profile": ("POST", "/profile", 400, "bad_json", "send one JSON object"),
@@ -131,13 +152,14 @@ def _folder_out(shared: Path) -> None:
 
 
 FILES = {
-    "another-name": ("mine.c", None, "bad_file_name", "axpy.c"),
+    "empty": ("", None, "bad_file_name", 'source_file "" must be a file called axpy.c'),
+    "another-name": ("mine.c", None, "bad_file_name", 'source_file "mine.c" must be a file called axpy.c'),
     "another-suffix": ("axpy.cpp", None, "bad_file_name", "axpy.c"),
     "absolute-outside": ("/etc/axpy.c", None, "outside_shared", "put the file in there"),
     "dots-outside": ("../axpy.c", None, "outside_shared", "put the file in there"),
     "link-outside": ("axpy.c", _link_out, "outside_shared", "put the file in there"),
     "folder-outside": ("deeper/axpy.c", _folder_out, "outside_shared", "put the file in there"),
-    "missing": ("axpy.c", None, "unreadable", "check the path"),
+    "missing": ("axpy.c", None, "unreadable", 'source_file "axpy.c" cannot be read'),
     "folder": ("axpy.c", lambda shared: (shared / "axpy.c").mkdir(), "unreadable", "check the path"),
     "fifo": ("axpy.c", lambda shared: os.mkfifo(shared / "axpy.c"), "unreadable", "plain text file"),
     "not-utf8": ("axpy.c", lambda shared: (shared / "axpy.c").write_bytes(b"\xff"), "bad_source", "UTF-8"),

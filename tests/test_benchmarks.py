@@ -1,19 +1,15 @@
 """`make bench`: what it is told, what its JSON holds, and that the benchmarks which grade run at their smallest."""
 
-import subprocess
 import sys
 from typing import Any
 
 import pytest
-from conftest import REPOSITORY, Ran
+from conftest import REPOSITORY, Ran, run_program
 
 
 def python(*arguments: str) -> Ran:
     """Python in the checkout, as `make bench` calls it."""
-    done = subprocess.run(
-        [sys.executable, *arguments], cwd=REPOSITORY, capture_output=True, text=True, stdin=subprocess.DEVNULL
-    )
-    return Ran(done.returncode, done.stdout, done.stderr)
+    return run_program(sys.executable, *arguments)
 
 
 def value(module: str, expression: str) -> Any:
@@ -45,7 +41,6 @@ def test_thirty_right_submissions_of_all_kernels_are_regraded() -> None:
     assert {name.partition("_")[0] for _, name in chosen} == {"fast", "honest"}
 
 
-@pytest.mark.timing
 def test_a_grade_is_timed_and_its_stages_told() -> None:
     (found,) = value("throughput", "it.measure(['axpy'], it.Preset.S, grades=1)")
     assert found["name"] == "grades of axpy at S (mw4x5)" and found["n"] == 1
@@ -54,7 +49,6 @@ def test_a_grade_is_timed_and_its_stages_told() -> None:
     assert found["stages_ms"]["total"] / 1e3 <= found["grade_s"]
 
 
-@pytest.mark.timing
 def test_regrades_are_held_against_their_grades() -> None:
     found = value("regrade", "it.measure(2, it.Preset.S)")
     assert [(row["name"].rpartition(" ")[2], row["goal"]) for row in found] == [
@@ -74,3 +68,9 @@ def test_a_driver_stays_small_and_flat_over_its_episodes() -> None:
     assert 0 < memory["value"] <= memory["goal"] == 40
     assert growth["value"] <= growth["goal"]
     assert seconds["value"] > 0
+
+
+def test_a_judge_keeps_nothing_of_the_grades_it_has_made() -> None:
+    growth, memory, files = value("judge", "it.measure(grades=8, first=4)")
+    assert memory["value"] > 0 and growth["value"] <= growth["goal"] == 10
+    assert files["value"] == files["goal"] == 0

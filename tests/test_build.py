@@ -127,7 +127,7 @@ def test_a_changed_baseline_is_built_again(tmp_path: Path) -> None:
 def test_a_baseline_that_does_not_build_is_the_judges_fault(tmp_path: Path) -> None:
     folder = write_kernel(tmp_path)
     (folder / "baseline.c").write_text("void twice( {")
-    with pytest.raises(JudgeFault, match=r"a baseline or call shim does not build:\n(.|\n)*error"):
+    with pytest.raises(JudgeFault, match=r"baseline\.c does not build:\n(.|\n)*error"):
         builder.denominator(court().sandbox, folder / "baseline.c")
 
 

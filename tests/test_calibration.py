@@ -15,6 +15,7 @@ from kernels import court
 
 from bench import calibrate
 from bench.calibrate import Plan, climb, plan
+from bench.devices import cpu
 from bench.errors import EnvironmentFault, JudgeFault, UsageError
 from bench.judge.schemas import Language, Outcome, Preset
 from bench.judge.service import CALIBRATION_LOOK_S
@@ -123,6 +124,17 @@ def test_against_itself_counts_credits_intervals_and_order() -> None:
 
 
 @pytest.mark.parametrize(
+    ("interval", "holds_one"),
+    [((0.9, 1.1), True), ((1.0, 1.2), True), ((0.8, 1.0), True), ((1.1, 1.3), False), ((0.8, 0.95), False)],
+)
+def test_an_interval_is_counted_where_it_holds_one(interval: tuple[float, float], holds_one: bool) -> None:
+    pairs = cell(False, "cd", (1, 1), (1, 1))
+    found = summaries.against_itself("mw4x5-aa", [("a", report(1, interval, [pairs]))])
+    assert found.covered.hits == holds_one
+    assert found.resolves == found.tracks[0].resolves == pytest.approx(1 / interval[0])
+
+
+@pytest.mark.parametrize(
     ("credited", "above"),
     [pytest.param(60, False, id="15-percent"), pytest.param(72, False, id="18"), pytest.param(90, True, id="22.5")],
 )
@@ -134,7 +146,7 @@ def test_above_chance_means_significantly(credited: int, above: bool) -> None:
 
 
 def test_a_rung_is_held_against_its_truth() -> None:
-    found = summaries.rung(1.25, [1.25, 1.2, 1.5], [(1.2, 1.3), (1.1, 1.24), (1.25, 1.6)])
+    found = summaries.rung(1.25, [1.25, 1.2, 1.5], [(1.2, 1.25), (1.1, 1.24), (1.25, 1.6)])
     assert (found.raw.median, found.covered) == (1.25, 2)
     assert found.worst_error == pytest.approx(0.2)
 
@@ -205,8 +217,8 @@ def test_cache_sizes_are_those_of_the_data_caches(tmp_path: Path) -> None:
         [(1, "Data", "32K"), (1, "Instruction", "64K"), (3, "Unified", "2M"), (2, "Unified", "1M")]
     ):
         fake_cache(tmp_path, index, *row)
-    assert ceilings.cache_sizes(3, tmp_path) == {"L1": 32 << 10, "L2": 1 << 20, "L3": 2 << 20}
-    assert ceilings.cache_sizes(4, tmp_path) == {}
+    assert cpu.cache_sizes(3, tmp_path) == {"L1": 32 << 10, "L2": 1 << 20, "L3": 2 << 20}
+    assert cpu.cache_sizes(4, tmp_path) == {}
 
 
 @pytest.mark.parametrize(
@@ -344,10 +356,8 @@ def test_a_wrong_call_is_a_usage_error(kcourt: Kcourt, arguments: tuple[str, ...
 
 
 @pytest.mark.timing
-def test_a_quick_calibration_from_end_to_end(kcourt: Kcourt, home: Path) -> None:
-    ran = kcourt(
-        "calibrate", "--quick", "--json", "--kernels", "axpy,sgemm", "--allow-sandbox", "limits", timeout_s=600
-    )
+def test_a_quick_calibration_from_end_to_end(kcourt_process: Kcourt, home: Path) -> None:
+    ran = kcourt_process("calibrate", "--quick", "--json", "--kernels", "axpy,sgemm", "--allow-sandbox", "limits")
     assert ran.code == 0, ran.err
     assert ran.out.count("\n") == 1
     found = Calibration.model_validate(ran.json)

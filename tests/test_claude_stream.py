@@ -1,6 +1,7 @@
 """What the harness `claude_code` makes of a stream and of a setup, line by line, without the client."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from agent.endpoint import Endpoint
 from agent.harnesses import Event, Launch, load_harness
 from agent.harnesses.claude_code import ClaudeCode
 from agent.harnesses.claude_stream import BUILT_IN, ClaudeStream
+from agent.harnesses.clients import find_client
 from agent.tools.offered import Tool
 from agent.usage import NOTHING, Usage
 from bench.errors import ConfigError
@@ -76,12 +78,12 @@ def used(*lines: bytes) -> Usage:
 @pytest.mark.parametrize(
     ("told", "tools"),
     [
-        (init(), {"mcp__kcourt__score"}),
+        (init(), {"score"}),
         (init(status="failed"), set()),
         (init(status="pending"), set()),
         (init(BUILT_IN), set()),
-        (init((*BUILT_IN[1:], "mcp__kcourt__score")), {"Bash", "mcp__kcourt__score"}),
-        (init((*BUILT_IN, "WebFetch", "mcp__kcourt__score")), {"WebFetch", "mcp__kcourt__score"}),
+        (init((*BUILT_IN[1:], "mcp__kcourt__score")), {"Bash", "score"}),
+        (init((*BUILT_IN, "WebFetch", "mcp__kcourt__score")), {"WebFetch", "score"}),
         (init((*BUILT_IN, "mcp__other__score")), {"mcp__other__score"}),
     ],
     ids=["exact", "failed", "pending", "without", "own-tool-missing", "own-tool-too-many", "foreign"],
@@ -195,15 +197,15 @@ def launch(root: Path, **settings: Any) -> Launch:
 
 
 @pytest.fixture
-def harness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ClaudeCode:
+def harness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ClaudeCode]:
     """The harness with a client that only says its version."""
     client = tmp_path / "claude"
     client.write_text("#!/bin/sh\necho '9.8.7 (Claude Code)'\n")
     client.chmod(0o755)
     monkeypatch.setattr("agent.harnesses.clients.INSTALLED", tmp_path)
-    made = ClaudeCode({})
-    monkeypatch.setattr("agent.harnesses.claude_code.find_client", lambda program: tmp_path / program)
-    return made
+    find_client.cache_clear()
+    yield ClaudeCode({})
+    find_client.cache_clear()
 
 
 def test_command_line_names_one_model_and_exactly_our_tools(harness: ClaudeCode, tmp_path: Path) -> None:
@@ -229,7 +231,7 @@ def test_what_a_setup_leaves_open_is_left_to_the_client(harness: ClaudeCode, tmp
 
 def test_an_effort_that_the_client_lacks_is_refused(harness: ClaudeCode) -> None:
     harness.check(SetupRecord(setup="s", effort="max"))
-    with pytest.raises(ConfigError, match=r"setup 's': claude_code has no effort 'hihg', only low.*mean high\?"):
+    with pytest.raises(ConfigError, match=r"setup 's': claude_code has no effort 'hihg'; did you mean 'high'\?"):
         harness.check(SetupRecord(setup="s", effort="hihg"))
 
 
@@ -240,9 +242,7 @@ def test_the_version_is_the_clients_own(harness: ClaudeCode) -> None:
 def test_a_missing_client_is_named_with_what_installs_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("agent.harnesses.clients.INSTALLED", tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
-    from agent.harnesses.clients import find_client
-
-    with pytest.raises(ConfigError, match="'claude' is not here; run `make setup-agents`"):
+    with pytest.raises(ConfigError, match=r"'claude' is not here; run `make setup-agents` .*, or put it on PATH"):
         find_client.__wrapped__("claude")
 
 

@@ -1,7 +1,6 @@
 """The `kcourt` command: lists commands without importing them, words errors, names the nearest command."""
 
 import re
-import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
@@ -9,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import run_program
 
 Kcourt = Callable[..., Any]
 
@@ -34,7 +34,7 @@ def greet(how: str = "well", json: bool = typer.Option(False, "--json")) -> int:
     if how == "judge":
         raise JudgeFault("the judge lost its clock")
     if how == "extra":
-        import vllm
+        raise ModuleNotFoundError("No module named 'scipy'", name="scipy")
     if how == "bug":
         import a_module_of_nobody
     return 7 if how == "seven" else 0
@@ -53,25 +53,27 @@ def plugin(tmp_path: Path) -> dict[str, str]:
     return {"PYTHONPATH": str(site)}
 
 
-def test_help_lists_every_command_and_imports_none(kcourt: Kcourt, plugin: dict[str, str], tmp_path: Path) -> None:
-    ran = kcourt("--help", env=plugin)
+def test_help_lists_every_command_and_imports_none(
+    kcourt_process: Kcourt, plugin: dict[str, str], tmp_path: Path
+) -> None:
+    ran = kcourt_process("--help", env=plugin)
     assert ran.code == 0
     assert re.search(r"greet +Greets, and fails in the ways that a command can fail\.", ran.out)
     assert not (tmp_path / "marker").exists()
 
 
-def test_no_arguments_show_the_help(kcourt: Kcourt) -> None:
-    ran = kcourt()
-    assert (ran.code, ran.out) == (0, kcourt("--help").out)
+def test_no_arguments_show_the_help(kcourt_process: Kcourt) -> None:
+    ran = kcourt_process()
+    assert (ran.code, ran.out) == (0, kcourt_process("--help").out)
 
 
-def test_each_command_of_the_package_is_listed(kcourt: Kcourt, repository: Path) -> None:
+def test_each_command_of_the_package_is_listed(kcourt_process: Kcourt, repository: Path) -> None:
     project = tomllib.loads((repository / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    listed = set(re.findall(r"^  (\w+) ", kcourt("--help").out, flags=re.MULTILINE))
+    listed = set(re.findall(r"^  (\w+) ", kcourt_process("--help").out, flags=re.MULTILINE))
     assert set(project["entry-points"]["kernelcourt.commands"]) <= listed
 
 
-def test_help_imports_no_third_party_package(repository: Path) -> None:
+def test_help_imports_no_third_party_package() -> None:
     code = (
         "import sys; sys.argv = ['kcourt', '--help']\n"
         "import bench.cli\n"
@@ -80,49 +82,49 @@ def test_help_imports_no_third_party_package(repository: Path) -> None:
         "heavy = {'typer', 'numpy', 'pydantic', 'rich', 'httpx', 'sqlalchemy', 'fastapi'} & set(sys.modules)\n"
         "print('heavy:', *heavy, file=sys.stderr)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=repository, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "heavy:\n")
+    done = run_program(sys.executable, "-c", code)
+    assert (done.code, done.err) == (0, "heavy:\n")
 
 
-def test_version(kcourt: Kcourt, repository: Path) -> None:
+def test_version(kcourt_process: Kcourt, repository: Path) -> None:
     project = tomllib.loads((repository / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert kcourt("--version").out == f"kcourt {project['version']}\n"
+    assert kcourt_process("--version").out == f"kcourt {project['version']}\n"
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "word", "says"),
     [
         (["gret"], 2, "usage", "no command 'gret'; did you mean 'greet'?"),
-        (["zzzzzz"], 2, "usage", "no command 'zzzzzz'; commands: "),
+        (["zzzzzz"], 2, "usage", "no command 'zzzzzz'; known: agent, calibrate"),
         (["--colour"], 2, "usage", "no option '--colour'; see `kcourt --help`"),
         (["greet", "--hw", "x"], 2, "usage", "see `kcourt greet --help`"),
         (["greet", "--how", "misconfigured"], 64, "configuration", "did you mean name?"),
         (["greet", "--how", "judge"], 3, "judge_fault", "the judge lost its clock"),
-        (["greet", "--how", "extra"], 1, "failed", "install kernelcourt[inference]"),
+        (["greet", "--how", "extra"], 1, "failed", "pip install 'kernelcourt[judge]'"),
     ],
     ids=["near", "far", "option", "sub-option", "configuration", "judge", "extra"],
 )
 def test_an_error_has_words_a_code_and_json(
-    kcourt: Kcourt, plugin: dict[str, str], arguments: list[str], code: int, word: str, says: str
+    kcourt_process: Kcourt, plugin: dict[str, str], arguments: list[str], code: int, word: str, says: str
 ) -> None:
-    plain = kcourt(*arguments, env=plugin)
+    plain = kcourt_process(*arguments, env=plugin)
     assert (plain.code, plain.out) == (code, "")
     assert plain.err.startswith("error: ") and says in plain.err and "Traceback" not in plain.err
-    with_json = kcourt(*arguments, "--json", env=plugin)
+    with_json = kcourt_process(*arguments, "--json", env=plugin)
     assert with_json.code == code
     assert with_json.json["error"]["code"] == word
 
 
-def test_a_bug_keeps_its_traceback(kcourt: Kcourt, plugin: dict[str, str]) -> None:
-    ran = kcourt("greet", "--how", "bug", env=plugin)
+def test_a_bug_keeps_its_traceback(kcourt_process: Kcourt, plugin: dict[str, str]) -> None:
+    ran = kcourt_process("greet", "--how", "bug", env=plugin)
     assert ran.code == 1
     assert "Traceback" in ran.err and "a_module_of_nobody" in ran.err
 
 
-def test_an_interrupt_ends_quietly(kcourt: Kcourt, plugin: dict[str, str]) -> None:
-    ran = kcourt("greet", "--how", "interrupted", env=plugin)
+def test_an_interrupt_ends_quietly(kcourt_process: Kcourt, plugin: dict[str, str]) -> None:
+    ran = kcourt_process("greet", "--how", "interrupted", env=plugin)
     assert (ran.code, ran.out, ran.err) == (130, "", "")
 
 
-def test_a_command_chooses_its_exit_code(kcourt: Kcourt, plugin: dict[str, str]) -> None:
-    assert kcourt("greet", "--how", "seven", env=plugin).code == 7
+def test_a_command_chooses_its_exit_code(kcourt_process: Kcourt, plugin: dict[str, str]) -> None:
+    assert kcourt_process("greet", "--how", "seven", env=plugin).code == 7

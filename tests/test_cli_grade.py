@@ -102,7 +102,7 @@ def test_a_judge_that_fails_is_exit_code_3(kcourt: Kcourt, mine: Callable[..., s
 
 
 USAGE = {
-    "kernel": (["grade", "axpyy", "my.c"], "unknown kernel 'axpyy'; known kernels: argmax_rows, axpy"),
+    "kernel": (["grade", "axpyy", "my.c"], "unknown kernel 'axpyy'; did you mean 'axpy'?"),
     "protocol": (["grade", "axpy", "my.c", "--protocol", "mw9x5"], "unknown protocol 'mw9x5'; known protocols: mw2x5"),
     "language": (
         ["grade", "axpy", "my.c", "--language", "cobol"],
@@ -187,7 +187,7 @@ def test_an_answer_whose_row_is_lost_is_printed(
     ("variable", "says"),
     [
         ("KCOURT_CACHE", "the cache cannot be written (Not a directory); set KCOURT_CACHE"),
-        ("KCOURT_LEASE_DIR", "no timing lease there (Not a directory); set KCOURT_LEASE_DIR"),
+        ("KCOURT_LEASE_DIR", "the timing lease cannot be opened (Not a directory); set KCOURT_LEASE_DIR"),
     ],
 )
 def test_a_place_that_cannot_be_used_is_the_judges_side(

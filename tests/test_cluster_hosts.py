@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from bench.errors import ConfigError, EnvironmentFault, UsageError
 from cluster.job.allocation import Host
-from cluster.job.hosts import allocated_hosts, cpus_per_node, expand, gpu_count, port_block, read_nodes, whole_nodes
+from cluster.job.hosts import allocated_hosts, cpus_per_node, expand, gpu_count, port_block, read_nodes
 
 ONE_LINE_22 = (
     "NodeName=n1 Arch=x86_64 CoresPerSocket=4  CPUAlloc=0 CPUEfctv=8 CPUTot=8 CPULoad=1.10 "
@@ -117,7 +117,7 @@ def test_brackets_without_slurm_are_refused_with_what_to_write(monkeypatch, tmp_
 
 def test_slurms_own_words_are_in_a_refusal(scontrol):
     scontrol("echo 'scontrol: error: a first word'; echo 'scontrol: fatal: no configuration' >&2; exit 1")
-    with pytest.raises(EnvironmentFault, match=r"scontrol: fatal: no configuration; call this where Slurm is"):
+    with pytest.raises(EnvironmentFault, match=r"scontrol: fatal: no configuration; run this where Slurm is installed"):
         expand("n[1-4]")
 
 
@@ -185,7 +185,7 @@ def test_hosts_keep_the_order_of_the_allocation_whatever_the_text_has():
 )
 def test_a_job_that_has_less_than_a_node_shares_it(cpus, whole):
     found = allocated_hosts(["nid001", "nid002"], SEVERAL_LINES_23, job(2, cpus), resolve)
-    assert whole_nodes(found) is whole
+    assert all(host.cpus for host in found) is whole
     assert [host.cpu_count for host in found] == [int(number) for number in cpus.split(",")]
 
 
@@ -217,7 +217,7 @@ def test_lines_that_describe_no_node_are_left_out():
             ["n1"], job(2, "8(x2)"), ConfigError, r"names 1 nodes \(n1\), and SLURM_JOB_NUM_NODES=2", id="few"
         ),
         pytest.param(["n1"], {}, ConfigError, "SLURM_JOB_NUM_NODES is not set", id="no-job"),
-        pytest.param(["n1"], job(1, "8(x2)"), ConfigError, "is of 2 nodes, and the job has 1", id="cpus-of-others"),
+        pytest.param(["n1"], job(1, "8(x2)"), ConfigError, "describes 2 nodes, and the job has 1", id="cpus-of-others"),
         pytest.param(["n1"], job(1, "many"), ConfigError, "SLURM_JOB_CPUS_PER_NODE=many: 'many'", id="no-number"),
         pytest.param(["n1"], job(1, "8", SLURM_GPUS_PER_NODE="a:b"), ConfigError, "--gpus-per-node=N", id="gpus"),
         pytest.param(["m1"], job(1, "8"), EnvironmentFault, "Slurm does not describe node m1", id="unknown-node"),

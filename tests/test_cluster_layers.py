@@ -270,6 +270,12 @@ def test_a_wrong_value_is_named_where_it_was_set(tmp_path):
         settings_of(origins)
 
 
+def test_only_what_stands_above_the_first_key_is_extended(tmp_path):
+    (tmp_path / "a.env").write_text("PRESET=S\n")
+    (tmp_path / "b.env").write_text("\n# a note\n\n# extends: a\nMODEL=m\n# extends: nix\n")
+    assert [layer.name for layer in chain("b", tmp_path)] == ["a", "b"]
+
+
 def test_a_changed_file_is_read_again(tmp_path):
     layer = tmp_path / "a.env"
     for number in range(3):

@@ -9,12 +9,10 @@ from goldens import check_golden
 from typer.testing import CliRunner
 
 from bench.errors import ConfigError, UsageError
-from cluster.commands.cluster import app
-from cluster.commands.cluster_plan import spans
+from cluster.commands.cluster import app, spans
 from cluster.job.preview import Asked, preview
-from cluster.study.places import layers_root
 from cluster.study.queue import logs_folder, sbatch_argv
-from cluster.study.render import Choices, render
+from cluster.study.render import Choices, build, write
 from cluster.study.snapshots import snapshot
 from cluster.study.studies import read_study
 from cluster.study.systems import choose_system
@@ -81,7 +79,7 @@ def test_the_command_asks_sbatch_for_what_the_plan_shows(env):
 def test_the_command_is_the_one_that_submits_a_study(tmp_path, monkeypatch):
     monkeypatch.setenv("KCOURT_EXPERIMENTS_DIR", str(tmp_path))
     system = choose_system({}, "beverin")
-    setup = render(read_study("demo"), layers_root(), tmp_path, Choices(system))[0]
+    setup = write(build(read_study("demo"), tmp_path, Choices(system)))[0]
     made = snapshot(setup, datetime.now(UTC))
     submitted = sbatch_argv(setup.shape, [made], logs_folder(setup.settings.kcourt_scratch), setup.settings, {})
     shown = preview(setup.env, [], Asked(system, {}, {})).sbatch

@@ -15,8 +15,8 @@ from bench.results.merge import merge
 from bench.results.queries import Assignment, TableRow, Verdict, opened, table
 from bench.results.shard import Shard
 from cluster.commands.view import live_table, progress_line, view_for
+from cluster.job.health import RankHealth, ServiceState
 from cluster.job.progress import Progress
-from cluster.job.ranks import RankHealth, RankState
 from cluster.job.summary import OwedClass, Standing, account
 
 PROBLEM = Problem(setup="x", kernel="axpy", language=Language.C)
@@ -154,13 +154,13 @@ def test_a_terminal_gets_a_live_table_with_the_phases_above_it():
     console = Console(file=screen, force_terminal=True, width=100)
     with view_for(console) as view:
         view.phase("merging [bold]shards[/bold]")
-        view.progress(Progress(9, 4, 1, {"score": 3}, ranks=(RankHealth(7, RankState.READY, queue_depth=2),)))
+        view.progress(Progress(9, 4, 1, {"score": 3}, ranks=(RankHealth(7, ServiceState.READY, queue_depth=2),)))
     assert "merging [bold]shards[/bold]" in screen.getvalue()
 
 
 def test_the_live_table_has_a_row_a_rank():
     shown = io.StringIO()
-    ranks = (RankHealth(7, RankState.READY, queue_depth=2),)
+    ranks = (RankHealth(7, ServiceState.READY, queue_depth=2),)
     Console(file=shown, width=100).print(live_table(Progress(9, 4, 1, {"score": 3}, ranks=ranks)))
     text = " ".join(shown.getvalue().split())
     assert "1 done 3 running 5 left" in text
@@ -176,7 +176,7 @@ def test_a_pipe_gets_a_line_only_when_something_changed(capsys):
 
 
 def test_a_progress_line_names_episodes_grades_and_queues():
-    ranks = (RankHealth(0, RankState.READY, queue_depth=2), RankHealth(1, RankState.LOST))
+    ranks = (RankHealth(0, ServiceState.READY, queue_depth=2), RankHealth(1, ServiceState.LOST))
     line = progress_line(Progress(9, 4, 1, {"score": 3}, ranks=ranks))
     assert line == (
         "episodes: 1/9 ended, 3 running, 5 left | grades: 3 score | rank 0 ready (2 queued), rank 1 lost (0 queued)"

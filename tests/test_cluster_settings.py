@@ -49,6 +49,17 @@ def test_files_are_relative_to_the_env_file(tmp_path):
     assert settings.problems_file == tmp_path / "sub" / "problems.jsonl"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("JOB_WALL_SECONDS=1021\n", id="a-second-for-agents"),
+        pytest.param("AGENT_LLM_MODE=gateway\nAGENT_GATEWAY_URL=http://gate/v1\n", id="gateway"),
+    ],
+)
+def test_what_just_fits_is_taken(tmp_path, text):
+    assert read_settings(env_file(tmp_path, MINIMAL + text))
+
+
 def test_overrides_win(tmp_path):
     path = env_file(tmp_path, MINIMAL + "SANDBOX_ALLOW=full\n")
     assert read_settings(path, {"SANDBOX_ALLOW": "limits"}).sandbox_allow == "limits"
@@ -80,6 +91,13 @@ def test_the_setup_record_carries_the_setup_keys(tmp_path):
         pytest.param(MINIMAL + "JUST A LINE\n", [":5: ", "JUST A LINE"], id="no-assignment"),
         pytest.param(MINIMAL + "MODEL='open\n", [":5: "], id="open-quote"),
         pytest.param(MINIMAL + "JOB_WALL_SECONDS=60\n", ["JOB_WALL_SECONDS=60", "1020"], id="no-time"),
+        pytest.param(MINIMAL + "JOB_WALL_SECONDS=1020\n", ["leaves agents no time"], id="just-no-time"),
+        pytest.param(MINIMAL + "AGENT_SCRIPT_RULE=gold\n", ["AGENT_SCRIPT_RULE"], id="plan-and-rule"),
+        pytest.param(
+            "SETUP=s\nKERNELS=axpy\nHARNESS=codex\nAGENT_SCRIPT_RULE=gold\n", ["not codex"], id="rule-of-no-script"
+        ),
+        pytest.param(MINIMAL + "AGENT_LLM_MODE=gateway\n", ["AGENT_GATEWAY_URL"], id="gateway-without-url"),
+        pytest.param(MINIMAL + "AGENT_GATEWAY_URL=http://gate/v1\n", ["AGENT_LLM_MODE"], id="url-without-gateway"),
         pytest.param("SETUP='a b'\nKERNELS=axpy\n", [":1: SETUP"], id="setup-name"),
         pytest.param(MINIMAL + "SERPAPI_API_KEY=hidden\n", [":5: SERPAPI_API_KEY", "export it"], id="secret"),
         pytest.param(MINIMAL + SERVICE.replace("A_KEY", "sk-hidden"), [":9: ", "NAME of the variable"], id="no-name"),
@@ -142,7 +160,7 @@ def test_a_job_that_only_serves_needs_no_problems(tmp_path):
         pytest.param(
             {"inference_nodes": 1, "agent_nodes": 0, "judge_nodes": 0}, "only serves a model", id="serve-only"
         ),
-        pytest.param({"arena_power": 2.0}, "ARENA_POWER=2.0: nothing follows", id="arena"),
+        pytest.param({"arena_power": 2.0}, "ARENA_POWER=2.0: nothing uses", id="arena"),
     ],
 )
 def test_what_no_job_can_do_yet_is_refused(given, expected):

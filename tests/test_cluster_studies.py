@@ -14,7 +14,7 @@ from bench.task import find_task
 from cluster.study import render as render_module
 from cluster.study.layers import known_layers
 from cluster.study.places import layers_root
-from cluster.study.render import Choices, build, render
+from cluster.study.render import Choices, build, write
 from cluster.study.scripts import ScriptRule, make_script
 from cluster.study.studies import Axis, Study, cells, compares_with, known_studies, read_study
 from cluster.study.systems import choose_system
@@ -59,7 +59,7 @@ def written(folder, text, name="mine"):
 
 @pytest.fixture
 def rendered(tmp_path):
-    return [setup.env for setup in render(study(), layers_root(), tmp_path, LOCAL)]
+    return [setup.env for setup in write(build(study(), tmp_path, LOCAL))]
 
 
 # Setups that are written out
@@ -85,16 +85,23 @@ def test_rendered_files_are_the_owners_alone(rendered):
 def test_rendering_again_leaves_unchanged_files_alone(tmp_path, rendered):
     rendered[0].write_text("changed")
     before = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
-    render(study(), layers_root(), tmp_path, LOCAL)
+    write(build(study(), tmp_path, LOCAL))
     changed = [path for path, time_ns in before.items() if path.stat().st_mtime_ns != time_ns]
     assert changed == [rendered[0]]
     assert "SETUP=gold" in rendered[0].read_text()
 
 
 def test_overrides_win_over_every_layer(tmp_path):
-    setups = render(study(), layers_root(), tmp_path, Choices(LOCAL.system, overrides={"PRESET": "XL"}))
+    setups = write(build(study(), tmp_path, Choices(LOCAL.system, overrides={"PRESET": "XL"})))
     assert {record.preset for record in read_wave([setup.env for setup in setups]).records.values()} == {Preset.XL}
     assert [origin.layer for origin in setups[0].origins["PRESET"]] == ["study small", "--set"]
+
+
+@pytest.mark.parametrize("treatment", ["none", "hints", "profile"])
+def test_a_treatment_of_the_command_line_is_what_agents_get(tmp_path, treatment):
+    settled = study(settings={"HARNESS": "scripted", "INFERENCE_NODES": 0, "TREATMENT": "skills"})
+    for setup in build(settled, tmp_path, Choices(LOCAL.system, overrides={"TREATMENT": treatment})):
+        assert (setup.settings.treatment, setup.treatment.name) == (treatment, treatment)
 
 
 def steps_of(rule, kernel):
@@ -150,7 +157,7 @@ def test_a_setup_is_compared_with_the_control_that_differs_in_the_declared_axis_
 
 
 def test_a_crossed_setup_has_its_layers_and_its_axes(tmp_path):
-    setup = build(Study.model_validate(CROSSED), layers_root(), tmp_path, LOCAL)[3]
+    setup = build(Study.model_validate(CROSSED), tmp_path, LOCAL)[3]
     record = setup.settings.record
     assert (record.setup, record.model, record.treatment) == ("short-sonnet45-c-hints-t0.7", "sonnet45", "hints")
     assert (record.study, record.experiment, record.temperature) == ("crossed", "short", 0.7)
@@ -161,7 +168,7 @@ def test_a_crossed_setup_has_its_layers_and_its_axes(tmp_path):
 
 def test_repeats_are_slots_of_each_kernel_and_each_kernel_comes_once_before_any_twice(tmp_path):
     crossed = Study.model_validate({**CROSSED, "tag": "sgemm,axpy", "repeats": 2})
-    setup = build(crossed, layers_root(), tmp_path, LOCAL)[0]
+    setup = build(crossed, tmp_path, LOCAL)[0]
     assert [(problem.kernel, problem.slot) for problem in setup.problems] == [
         *(("sgemm", 0), ("axpy", 0)),
         *(("sgemm", 1), ("axpy", 1)),
@@ -171,13 +178,13 @@ def test_repeats_are_slots_of_each_kernel_and_each_kernel_comes_once_before_any_
 
 def test_the_problems_file_is_golden(tmp_path):
     crossed = Study.model_validate({**CROSSED, "tag": "sgemm,axpy", "repeats": 2})
-    check_golden("problems-short-sonnet45-c.jsonl", build(crossed, layers_root(), tmp_path, LOCAL)[0].problems_text)
+    check_golden("problems-short-sonnet45-c.jsonl", build(crossed, tmp_path, LOCAL)[0].problems_text)
 
 
 def test_other_hardware_is_in_the_name_so_that_two_machines_share_no_setup(tmp_path):
     crossed = Study.model_validate(CROSSED)
     of_study, of_flag, of_system = (
-        build(given, layers_root(), tmp_path, choices)[0]
+        build(given, tmp_path, choices)[0]
         for given, choices in (
             (crossed.model_copy(update={"hardware": "h200"}), LOCAL),
             (crossed, Choices(LOCAL.system, hardware="h200")),
@@ -187,7 +194,7 @@ def test_other_hardware_is_in_the_name_so_that_two_machines_share_no_setup(tmp_p
     assert of_study.name == of_flag.name == "short-h200-sonnet45-c"
     assert (of_system.name, of_system.settings.hardware) == ("short-gh200-sonnet45-c", "gh200")
     assert of_study.settings.judge_edf == "kcourt-judge-h200"
-    on_base = build(crossed, layers_root(), tmp_path, Choices(choose_system({}, "beverin")))[0]
+    on_base = build(crossed, tmp_path, Choices(choose_system({}, "beverin")))[0]
     assert (on_base.name, on_base.settings.hardware) == ("short-sonnet45-c", "mi300")
     assert on_base.settings.gpus_per_node == 4
 
@@ -200,7 +207,7 @@ def test_a_kernel_that_is_not_written_in_a_language_is_left_out_and_named(tmp_pa
     manifest.write_text("\n".join([*kept, "languages: [c]"]))
     monkeypatch.setenv("KCOURT_TASKS_DIR", str(tmp_path / "tasks"))
     crossed = Study.model_validate({**CROSSED, "tag": "all", "languages": ["fortran"]})
-    setup = build(crossed, layers_root(), tmp_path, LOCAL)[0]
+    setup = build(crossed, tmp_path, LOCAL)[0]
     assert ([problem.kernel for problem in setup.problems], setup.left_out) == (["sgemm"], ("axpy",))
 
 
@@ -210,7 +217,7 @@ def test_a_kernel_that_is_not_written_in_a_language_is_left_out_and_named(tmp_pa
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        pytest.param({"settings": {"JUDGE_PROT": 1}}, "nearest known key is JUDGE_PORT", id="unknown-key"),
+        pytest.param({"settings": {"JUDGE_PROT": 1}}, "did you mean 'JUDGE_PORT'", id="unknown-key"),
         pytest.param({"setups": {"noop": {"script": "stumbler", "kernels": 9}}}, "9 are needed", id="too-few"),
         pytest.param({"tag": "demmo"}, "'demmo' is no kernel, suite or tag", id="tag"),
         pytest.param({"hardware": "mi301"}, "no hardware 'mi301'.*did you mean 'mi300'", id="hardware"),
@@ -218,7 +225,7 @@ def test_a_kernel_that_is_not_written_in_a_language_is_left_out_and_named(tmp_pa
 )
 def test_a_study_that_cannot_be_rendered(tmp_path, changes, expected):
     with pytest.raises(ConfigError, match=expected):
-        render(study(**changes), layers_root(), tmp_path, LOCAL)
+        write(build(study(**changes), tmp_path, LOCAL))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -233,7 +240,7 @@ def test_a_study_that_cannot_be_rendered(tmp_path, changes, expected):
 )
 def test_an_axis_that_names_nothing(tmp_path, changes, expected):
     with pytest.raises(ConfigError, match=expected):
-        render(Study.model_validate(CROSSED | changes), layers_root(), tmp_path, LOCAL)
+        write(build(Study.model_validate(CROSSED | changes), tmp_path, LOCAL))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -247,7 +254,11 @@ HEAD = "study: mine\nquestion: q\nexperiment: short\ntag: demo\nmodels: [sonnet4
         pytest.param("study: mine", "question", id="missing"),
         pytest.param("- a", "mine.yaml:1: ", id="list"),
         pytest.param("study: é", "not UTF-8", id="not-utf8"),
-        pytest.param(HEAD + "control: {treatment: none}\nmodells: [a]", ":7: modells: .* models$", id="unknown-key"),
+        pytest.param(
+            HEAD + "control: {treatment: none}\nmodells: [a]",
+            ":7: modells: unknown key; did you mean 'models'",
+            id="unknown-key",
+        ),
         pytest.param(HEAD + "control: {treatmnt: none}", ":6: control.treatmnt: is no axis; .*treatment", id="axis"),
         pytest.param(HEAD + "control: {treatment: hints}", ":6: control.treatment: 'hints' is none of", id="value"),
         pytest.param(
@@ -281,7 +292,7 @@ def test_a_broken_study_file_is_named(tmp_path, text, expected):
 def test_a_wrong_setting_is_named_with_its_line(tmp_path):
     found = written(tmp_path, HEAD + "control: {treatment: none}\nsettings:\n  PRESET: XXL\n")
     with pytest.raises(ConfigError, match=r"mine.yaml:8: PRESET: "):
-        render(found, layers_root(), tmp_path / "out", LOCAL)
+        write(build(found, tmp_path / "out", LOCAL))
 
 
 def test_an_unknown_study_names_the_nearest(tmp_path):
@@ -296,7 +307,7 @@ def test_an_unknown_study_names_the_nearest(tmp_path):
 @pytest.mark.parametrize("name", known_studies())
 def test_every_shipped_study_can_be_planned(tmp_path, name):
     found = read_study(name)
-    setups = build(found, layers_root(), tmp_path, LOCAL)
+    setups = build(found, tmp_path, LOCAL)
     names = [setup.name for setup in setups]
     controls = [setup.name for setup in setups if setup.compares_with is None]
     assert controls
@@ -321,7 +332,7 @@ def test_two_hundred_setups_cost_little_more_than_their_files(tmp_path, monkeypa
         counted = lambda *words, name=name, original=original: (read.append((name, words)), original(*words))[1]  # noqa: E731
         monkeypatch.setattr(render_module, name, counted)
     start = time.process_time()
-    setups = render(Study.model_validate(many), layers_root(), tmp_path, LOCAL)
+    setups = write(build(Study.model_validate(many), tmp_path, LOCAL))
     assert time.process_time() - start < 3
     assert len(setups) == 200
     assert len(read) == len(set(read)) == len(models) + len(CROSSED["treatments"])

@@ -17,17 +17,18 @@ from bench.judge.schemas import Language, Preset, Problem, SetupRecord
 from cluster.commands import study_jobs
 from cluster.commands.local_job import Done
 from cluster.commands.study import app
-from cluster.job.collect import Launched
+from cluster.job.endings import Cause
+from cluster.job.launched import Launched
 from cluster.job.layout import RunLayout, write_json
+from cluster.job.state import Phase, StateFile
 from cluster.job.summary import Ending, Item, OwedClass, Standing, Summary
-from cluster.job.supervise import Cause
 from cluster.slurm import slurm_environment
 from cluster.study.briefing import given_to
 from cluster.study.explained import origins_of_env
 from cluster.study.places import layers_root
 from cluster.study.problems import read_problems
 from cluster.study.queue import QueuedJob, QueueState, parse_queue, sbatch_argv
-from cluster.study.render import Choices, build, render
+from cluster.study.render import Choices, build, write
 from cluster.study.settings import read_settings
 from cluster.study.snapshots import Snapshot, snapshot
 from cluster.study.status import Part, Planned, Run, account
@@ -196,7 +197,7 @@ def test_what_makes_a_setup_is_not_set_on_a_command_line(home, key):
 
 def rendered(home, **changes):
     study = read_study("mine").model_copy(update=changes)
-    return render(study, layers_root(), home, Choices(choose_system({}, "beverin")))
+    return write(build(study, home, Choices(choose_system({}, "beverin"))))
 
 
 def content(made):
@@ -271,7 +272,7 @@ def test_a_scripted_plan_that_is_a_file_goes_with_its_snapshot(tmp_path):
         }
     )
     (tmp_path / "plan.json").write_text('{"axpy": []}')
-    setup = build(scripted, layers_root(), tmp_path, Choices(choose_system({}, "local")))[0]
+    setup = build(scripted, tmp_path, Choices(choose_system({}, "local")))[0]
     made = snapshot(setup, NOW)
     (tmp_path / "plan.json").unlink()
     assert read_wave([made.env]).setups[0].settings.agent_script == made.script
@@ -302,10 +303,10 @@ def test_submit_makes_one_job_a_setup_of_a_snapshot_each(home, monkeypatch):
         assert {"--parsable", f"--job-name={setup}", "--time=01:00:00"} <= {*words}
         assert f"--output={home.parent / 'scratch'}/logs/services-%j.out" in words
     assert (home.parent / "scratch" / "logs").is_dir()
-    assert [line.split(",")[0] for line in done.output.splitlines()] == [
-        f"{SETUPS[0]}: job 101",
-        f"{SETUPS[1]}: job 102",
-    ]
+    lines = done.output.splitlines()
+    assert [line.split(",")[0] for line in lines[::2]] == [f"{SETUPS[0]}: job 101", f"{SETUPS[1]}: job 102"]
+    watched = [Path(line.removeprefix("to watch it: kcourt watch ")) for line in lines[1::2]]
+    assert [(run.is_absolute(), run.name) for run in watched] == [(True, "101"), (True, "102")]
     assert set(calls(home, "leaked")) == {"0"}
 
 
@@ -484,6 +485,19 @@ def test_a_run_that_died_before_its_summary_is_owed_and_says_what_to_do(home):
     damaged = kcourt_study(*words)
     assert isinstance(damaged.exception, ConfigError)
     assert "summary.json: damaged" in str(damaged.exception)
+
+
+@pytest.mark.parametrize(("pid", "part"), [(os.getpid(), "running"), (1 << 30, "owed")], ids=["lives", "was-killed"])
+def test_a_local_job_runs_as_long_as_its_process(home, pid, part):
+    setup = rendered(home)[0]
+    layout = RunLayout(home.parent / "runs" / "local-20260101T000000000Z")
+    launched = Launched(job_id=layout.job_id, ranks=1, setups={setup.name: setup.settings.record})
+    write_json(layout.plan, launched.model_dump(mode="json"))
+    layout.problems.write_text(setup.problems_text)
+    StateFile(layout).note(Phase.WORKING)
+    write_json(layout.state, json.loads(layout.state.read_text()) | {"pid": pid})
+    words = ("status", "mine", "--system", "beverin", "--run-root", home.parent / "runs", "--json")
+    assert json.loads(kcourt_study(*words).output)["setups"][setup.name][part] == 4
 
 
 def test_status_accounts_for_a_study_that_nobody_has_run(home):

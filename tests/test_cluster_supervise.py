@@ -16,31 +16,24 @@ from bench import process
 from bench.errors import ExitCode
 from bench.judge.schemas import Health
 from cluster.job.drain import busy, drain
-from cluster.job.inference import Engine, EngineHealth, EngineState
-from cluster.job.inference.watched import Engines
-from cluster.job.launchers import Role, Running, Step, log_tail, read_begin, wait
+from cluster.job.endings import Cause, Interrupts, Rules, Sight, decide, degraded, exit_code
+from cluster.job.health import EngineHealth, RankHealth, ServiceState
+from cluster.job.inference import Engine
+from cluster.job.inference.engines import Engines
+from cluster.job.launchers import Role, Running, Step, wait
 from cluster.job.launchers.local import LocalLauncher, free_ports, this_host
 from cluster.job.launchers.slurm import without_record
 from cluster.job.layout import RunLayout
+from cluster.job.lines import log_tail
 from cluster.job.progress import ProgressReader, count_grades
-from cluster.job.ranks import RankHealth, RankState, read_health
-from cluster.job.step import EndRecord, StepState, end_record, masks, state_of
-from cluster.job.supervise import (
-    Beginnings,
-    Cause,
-    Interrupts,
-    Rules,
-    Sight,
-    Steps,
-    Verdict,
-    decide,
-    end_records,
-    exit_code,
-)
+from cluster.job.ranks import read_health
+from cluster.job.records import EndRecord, StepState, begin_record, end_record, end_records, steps_seen
+from cluster.job.step import masks, state_of
+from cluster.job.supervise import Beginnings, Steps
 
-READY, LOST = RankHealth(0, RankState.READY), RankHealth(1, RankState.LOST, "gone")
+READY, LOST = RankHealth(0, ServiceState.READY), RankHealth(1, ServiceState.LOST, "gone")
 RULES = Rules(reserve_s=100, stall_s=60, failover=True)
-SERVES, DEAD = EngineHealth(0, EngineState.READY), EngineHealth(1, EngineState.LOST, "gone")
+SERVES, DEAD = EngineHealth(0, ServiceState.READY), EngineHealth(1, ServiceState.LOST, "gone")
 
 
 def end(code, state=None):
@@ -68,7 +61,7 @@ CALM = Sight(ranks=(READY, READY), agents=(None,), quiet_s=1, left_s=1000)
         ),
         pytest.param(replace(CALM, ranks=(LOST, LOST)), RULES, Cause.SERVICE_LOST, id="no-rank-survives"),
         pytest.param(
-            replace(CALM, ranks=(RankHealth(0, RankState.UNFIT), LOST)), RULES, Cause.SERVICE_LOST, id="unfit"
+            replace(CALM, ranks=(RankHealth(0, ServiceState.UNFIT), LOST)), RULES, Cause.SERVICE_LOST, id="unfit"
         ),
         pytest.param(
             replace(CALM, agents=(end(None, StepState.LOST),)), RULES, Cause.SERVICE_LOST, id="driver-lost-its-node"
@@ -103,7 +96,7 @@ def test_when_a_watch_ends(sight, rules, cause):
     ],
 )
 def test_exit_codes(cause, sight, merged, code):
-    assert exit_code(Verdict(cause, ""), sight, merged) is code
+    assert exit_code(cause, degraded(sight), merged) is code
 
 
 def health(**changes):
@@ -125,11 +118,11 @@ def health(**changes):
 @pytest.mark.parametrize(
     ("changes", "state"),
     [
-        pytest.param({}, RankState.READY, id="ok"),
-        pytest.param({"status": "starting"}, RankState.STARTING, id="starting"),
-        pytest.param({"status": "unfit"}, RankState.UNFIT, id="unfit"),
-        pytest.param({"run_id": "other"}, RankState.UNFIT, id="another-job-on-its-port"),
-        pytest.param({"rank": 1}, RankState.UNFIT, id="another-rank-on-its-port"),
+        pytest.param({}, ServiceState.READY, id="ok"),
+        pytest.param({"status": "starting"}, ServiceState.STARTING, id="starting"),
+        pytest.param({"status": "unfit"}, ServiceState.UNFIT, id="unfit"),
+        pytest.param({"run_id": "other"}, ServiceState.UNFIT, id="another-job-on-its-port"),
+        pytest.param({"rank": 1}, ServiceState.UNFIT, id="another-rank-on-its-port"),
     ],
 )
 def test_what_health_means(changes, state):
@@ -138,9 +131,9 @@ def test_what_health_means(changes, state):
 
 def test_a_drain_waits_for_submits_and_for_judges_that_restart():
     answers = [
-        [RankHealth(0, RankState.READY, inflight_submits=2), RankHealth(1, RankState.STARTING)],
-        [RankHealth(0, RankState.READY, inflight_submits=1), RankHealth(1, RankState.READY)],
-        [RankHealth(0, RankState.READY), RankHealth(1, RankState.LOST, inflight_submits=5)],
+        [RankHealth(0, ServiceState.READY, inflight_submits=2), RankHealth(1, ServiceState.STARTING)],
+        [RankHealth(0, ServiceState.READY, inflight_submits=1), RankHealth(1, ServiceState.READY)],
+        [RankHealth(0, ServiceState.READY), RankHealth(1, ServiceState.LOST, inflight_submits=5)],
     ]
     assert busy(answers[0]) == {0: 2, 1: 1}
     drained = drain(iter(answers).__next__, lambda _: None, limit_s=60)
@@ -148,12 +141,12 @@ def test_a_drain_waits_for_submits_and_for_judges_that_restart():
 
 
 def test_a_drain_gives_up_at_its_limit():
-    stuck = [RankHealth(0, RankState.READY, inflight_submits=1)]
+    stuck = [RankHealth(0, ServiceState.READY, inflight_submits=1)]
     assert drain(lambda: stuck, lambda _: None, limit_s=0).left == {0: 1}
 
 
 def test_a_drain_can_be_cancelled():
-    stuck = [RankHealth(0, RankState.READY, inflight_submits=1)]
+    stuck = [RankHealth(0, ServiceState.READY, inflight_submits=1)]
     assert not drain(lambda: stuck, lambda _: None, limit_s=60, cancelled=lambda: True).complete
 
 
@@ -184,6 +177,14 @@ def test_progress_counts_episodes_and_grades_and_the_quiet_between_them(tmp_path
     assert reader.read().quiet_s == 4.0
     shard_with(layout.shard(0), [("submit", "crashed")])
     assert reader.read().quiet_s == 0.0
+
+
+@pytest.mark.parametrize("line", ["", "{", "[]", "null", '"event"', '{"episode": 1}', "\xff"])
+def test_a_damaged_event_ends_no_job(tmp_path, line):
+    layout = RunLayout(tmp_path)
+    layout.agent_node(0).mkdir(parents=True)
+    layout.events(0).write_bytes(line.encode("latin-1") + b'\n{"event": "episode_started"}\n')
+    assert ProgressReader(layout, planned=3, nodes=1, ranks=0).read().started == 1
 
 
 def test_a_shard_that_cannot_be_read_just_now_counts_nothing(tmp_path):
@@ -226,7 +227,7 @@ def test_every_end_is_recorded(tmp_path, steps, code, state, exit_status):
     running = steps.start(step(tmp_path, code))
     assert wait(running, 120)
     steps.note_ends()
-    (record,) = end_records(RunLayout(tmp_path / "run"))
+    (record,) = end_records(RunLayout(tmp_path / "run").steps)
     assert (record["name"], record["role"], record["state"]) == ("agent-0", "agent", state)
     assert (record["exit_code"], record["stopped"]) == (exit_status, False)
     assert running.poll().state is state
@@ -237,7 +238,7 @@ def test_stop_gives_a_step_time_to_leave(tmp_path, steps):
     running = steps.start(step(tmp_path, code))
     started(running)
     steps.stop(Role.AGENT, grace_s=60)
-    (record,) = end_records(RunLayout(tmp_path / "run"))
+    (record,) = end_records(RunLayout(tmp_path / "run").steps)
     assert (record["exit_code"], record["stopped"], record["state"]) == (7, True, StepState.STOPPED)
 
 
@@ -251,7 +252,7 @@ def test_stop_kills_what_does_not_leave_and_its_children(tmp_path, steps):
     started(running)
     child = int(log_tail(running.step.log).split()[1])
     steps.stop(Role.AGENT, grace_s=0.2)
-    (record,) = end_records(RunLayout(tmp_path / "run"))
+    (record,) = end_records(RunLayout(tmp_path / "run").steps)
     assert (record["state"], record["stopped"], record["exit_code"]) == (StepState.KILLED, True, None)
     assert ended([child])
 
@@ -275,10 +276,10 @@ def test_a_step_sees_no_variable_of_the_caller_that_is_not_allowed(tmp_path, ste
 def test_a_step_that_is_killed_with_what_records_it_is_lost(tmp_path, steps):
     running = steps.start(step(tmp_path, "print('up', flush=True); import signal; signal.pause()"))
     started(running)
-    os.kill(read_begin(running.step).pid, signal.SIGKILL)
+    os.kill(running.step.read_begin().pid, signal.SIGKILL)
     assert wait(running, 60).state is StepState.LOST
     steps.note_ends()
-    (record,) = end_records(RunLayout(tmp_path / "run"))
+    (record,) = end_records(RunLayout(tmp_path / "run").steps)
     assert (record["state"], record["exit_code"]) == ("lost", None)
 
 
@@ -288,8 +289,8 @@ KILLED_BY_SLURM = "slurmstepd-n1: error: StepId=1.3 exceeded memory limit (12112
 @pytest.mark.parametrize(
     ("said", "words", "health"),
     [
-        pytest.param("", None, EngineState.STARTING, id="nothing"),
-        pytest.param(KILLED_BY_SLURM, "out_of_memory", EngineState.LOST, id="out-of-memory"),
+        pytest.param("", None, ServiceState.STARTING, id="nothing"),
+        pytest.param(KILLED_BY_SLURM, "out_of_memory", ServiceState.LOST, id="out-of-memory"),
     ],
 )
 def test_an_end_without_a_record_is_waited_for_unless_the_log_tells_it(tmp_path, said, words, health):
@@ -311,8 +312,18 @@ def test_a_step_that_has_begun_and_wrote_no_end_is_lost(tmp_path, steps):
     assert wait(running, 60)
     layout = RunLayout(tmp_path / "run")
     end_record(layout.steps, "agent-0").unlink()
-    (record,) = end_records(layout)
+    (record,) = end_records(layout.steps)
     assert record == {"name": "agent-0", "role": "agent", "host": record["host"], "state": "lost"}
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "1", "null", '"text"', "\xff"])
+def test_a_damaged_record_is_left_out(tmp_path, content):
+    for path in (begin_record(tmp_path, "agent-0"), end_record(tmp_path, "judge-0")):
+        path.write_bytes(content.encode("latin-1"))
+    whole = {"name": "agent-1", "role": "agent", "host": "n1", "state": "failed", "exit_code": 3, "stopped": False}
+    end_record(tmp_path, "agent-1").write_text(json.dumps(whole))
+    assert end_records(tmp_path)[-1] == whole
+    assert steps_seen(tmp_path)["agent-1"].words == "failed (exit code 3)"
 
 
 def test_a_command_that_is_not_there_fails_its_step_with_its_name(tmp_path, steps):

@@ -9,13 +9,11 @@ import pytest
 from goldens import check_golden
 from hypothesis import given
 from hypothesis import strategies as st
-from test_cluster_commands import kcourt
 from typer.testing import CliRunner
 
 from bench.errors import ConfigError, UsageError
 from cluster.commands.job import app
 from cluster.study.job_shape import STAGING_S, VARIABLES, Option, gpus_asked, job_shape, sbatch_options
-from cluster.study.places import layers_root
 from cluster.study.render import Choices, build
 from cluster.study.settings import JobSettings
 from cluster.study.studies import read_study
@@ -100,7 +98,7 @@ def test_the_sites_system_is_asked_first_for_a_cluster(tmp_path):
 @pytest.mark.parametrize(
     ("environ", "flag", "expected"),
     [
-        pytest.param({}, "bevrin", "--system: no system 'bevrin'; did you mean 'beverin'", id="flag"),
+        pytest.param({}, "bevrin", "--system: no system 'bevrin'; .*; did you mean 'beverin'", id="flag"),
         pytest.param({"KCOURT_SYSTEM": "x"}, None, "KCOURT_SYSTEM: no system 'x'", id="variable"),
         pytest.param({"SLURM_CLUSTER_NAME": "new"}, None, "SLURM_CLUSTER_NAME=new: .*kcourt init", id="cluster"),
         pytest.param({"KCOURT_SYSTEMS_FILE": "/proc/none"}, None, "=/proc/none: .*kcourt init", id="no-file"),
@@ -114,10 +112,8 @@ def test_an_unknown_system_is_refused(environ, flag, expected):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        pytest.param(
-            "a:\n  partitoin: x\n", ":2: a.partitoin: unknown key; the nearest known key is partition", id="key"
-        ),
-        pytest.param("a:\n  nodes: {gpu: 4}\n", ":2: a.nodes.gpu: .*nearest known key is gpus", id="node-key"),
+        pytest.param("a:\n  partitoin: x\n", ":2: a.partitoin: unknown key; did you mean 'partition'", id="key"),
+        pytest.param("a:\n  nodes: {gpu: 4}\n", ":2: a.nodes.gpu: .*did you mean 'gpus'", id="node-key"),
         pytest.param("a:\n  longest_wall: 24:00:00\n", ':2: .*quoted.*"24:00:00"', id="unquoted-time"),
         pytest.param("a:\n  longest_wall: soon\n", ":2: .*'soon' is no time", id="no-time"),
         pytest.param("a:\n  nodes: {gpus: -1}\n", ":2: a.nodes.gpus", id="negative"),
@@ -189,7 +185,7 @@ def test_a_setups_own_number_of_gpus_wins_over_the_systems():
 @pytest.mark.parametrize(("text", "expected"), [("2", 2), ("mi300:3", 3)])
 def test_what_is_asked_for_is_what_the_setup_is_told(tmp_path, text, expected):
     choices = Choices(choose_system({}, "beverin"), {}, {"gpus-per-node": text})
-    (setup, *_) = build(read_study("first_look"), layers_root(), tmp_path, choices)
+    (setup, *_) = build(read_study("first_look"), tmp_path, choices)
     assert setup.settings.gpus_per_node == expected
     assert f"--gpus-per-node={text}" in sbatch_options(list(setup.shape))
 
@@ -293,7 +289,7 @@ def test_options_takes_the_path_of_an_env_file_and_prints_json(env):
     assert {"name": "partition", "value": "mi300", "source": "system"}.items() <= found["options"][2].items()
 
 
-def test_options_of_a_setup_that_is_not_rendered(env):
+def test_options_of_a_setup_that_is_not_rendered(kcourt, env):
     done = kcourt("job", "options", "smal")
-    assert done.returncode == 64
-    assert "did you mean 'small'? `kcourt study plan STUDY`" in done.stderr
+    assert done.code == 64
+    assert "did you mean 'small'?" in done.err

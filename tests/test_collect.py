@@ -12,7 +12,7 @@ from bench.errors import ConfigError
 from bench.judge.schemas import Language, Problem, SetupRecord
 from bench.results.shard import Shard
 from bench.seeds import new_root, write_root
-from cluster.job.collect import Launched
+from cluster.job.launched import Launched
 from cluster.job.layout import RunLayout, write_json, write_private
 from cluster.study.problems import render_problems
 
@@ -55,6 +55,22 @@ def test_a_repaired_merge_gives_the_job_the_code_it_would_have_had(
     ran = kcourt("job", "collect", str(layout.root), "--json")
     assert ran.code == 0, ran.err
     assert (ran.json["exit_code"], ran.json["degraded"]) == (code, degraded)
+
+
+@pytest.mark.parametrize("lost", ["shard", "secret"])
+def test_a_merge_that_fails_again_leaves_no_old_summary(
+    kcourt: Callable[..., Any], layout: RunLayout, lost: str
+) -> None:
+    write_json(layout.summary, SUMMARY)
+    assert kcourt("job", "collect", str(layout.root)).code == 0
+    path = layout.shard(0) if lost == "shard" else layout.secret
+    path.rename(path.with_name("away"))
+    failed = kcourt("job", "collect", str(layout.root))
+    assert failed.code != 0, failed.out
+    found = json.loads(layout.summary.read_text())
+    assert (found["exit"], found["unmerged"], found["delivered"]) == ("merge_failed", 1, 0)
+    path.with_name("away").rename(path)
+    assert kcourt("job", "collect", str(layout.root), "--json").json["exit"] == "wall_clock"
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"job_id": "local-1"}', '{"cause": "rain"}', "\xff"])

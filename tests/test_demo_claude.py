@@ -10,8 +10,8 @@ import pytest
 from agent.harnesses.clients import INSTALLED
 
 pytestmark = [
-    pytest.mark.timing,
     pytest.mark.skipif(not os.access(INSTALLED / "claude", os.X_OK), reason="run `make setup-agents`"),
+    pytest.mark.xdist_group("clients"),
 ]
 
 

@@ -90,10 +90,10 @@ def test_two_nodes_listen_at_the_same_port_and_reach_each_other(slurm: Slurm) ->
 
 
 def test_exec_runs_a_command_there_and_ends_as_it_does(
-    slurm: Slurm, kcourt: Callable[..., Ran], capsys: pytest.CaptureFixture[str]
+    slurm: Slurm, kcourt_process: Callable[..., Ran], capsys: pytest.CaptureFixture[str]
 ) -> None:
     here = ("--name", slurm.cluster.name, "n4", "--")
-    done = kcourt("devcluster", "exec", *here, "sh", "-c", "uname -n; exit 7")
+    done = kcourt_process("devcluster", "exec", *here, "sh", "-c", "uname -n; exit 7")
     assert (done.code, done.out) == (7, "n4\n")
     code, printed = said(capsys, "exec", "--json", *here, "sh", "-c", "echo $KCOURT_SYSTEM; exit 8")
     assert (code, json.loads(printed)["output"]) == (8, f"{slurm.cluster.name}\n")
@@ -158,10 +158,10 @@ def test_a_node_that_is_cut_off_or_killed_is_missed_and_comes_back(slurm: Slurm)
 
 
 def test_a_second_cluster_lives_beside_the_first_and_leaves_nothing(
-    slurm: Slurm, second: str, kcourt: Callable[..., Ran], capsys: pytest.CaptureFixture[str]
+    slurm: Slurm, second: str, kcourt_process: Callable[..., Ran], capsys: pytest.CaptureFixture[str]
 ) -> None:
     named = ("--name", second)
-    done = kcourt("devcluster", "up", "--nodes", "2", "--gpus", "0", *named)
+    done = kcourt_process("devcluster", "up", "--nodes", "2", "--gpus", "0", *named)
     assert done.out.startswith(f"cluster {second} is up: 2 nodes; to use it:\n"), done.err
     assert said(capsys, "up", *named)[1].startswith(f"cluster {second} is up already: 2 nodes")
     other = json.loads(said(capsys, "status", "--json", *named)[1])

@@ -54,7 +54,7 @@ def test_a_cluster_that_does_not_exist(base: Path, words: tuple[str, ...]) -> No
 
 
 def test_a_node_that_does_not_exist(base: Path) -> None:
-    with pytest.raises(UsageError, match=r"has no node 'n3'; did you mean 'n[12]'\? It has n1 to n2"):
+    with pytest.raises(UsageError, match=r"has no node 'n3'; it has n1 to n2"):
         devcluster.node_of(cluster_in(base), "n3")
 
 

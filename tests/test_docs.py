@@ -1,21 +1,27 @@
 """The documents say what is so: links resolve, references are current, commands exist, the tutorial runs."""
 
+import ast
 import contextlib
+import hashlib
+import importlib.metadata
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 import stamina
 from ports import free_ports
+from typer import TyperException
 
 from bench import cli
 from bench.judge.client import JudgeClient, JudgeRefused
@@ -31,8 +37,11 @@ PAGES = sorted(
 STUDIES = ROOT / "docs" / "studies.md"
 TUTORIAL = ROOT / "docs" / "tutorial-first-kernel.md"
 FENCE = re.compile(r"^```(?P<info>[^\n]*)\n(?P<body>.*?)^```$", flags=re.MULTILINE | re.DOTALL)
-LINK = re.compile(r"(?<!!)\[[^\]]+\]\((?P<target>[^)\s]+)\)")
-GROUPS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["entry-points"]
+LINK = re.compile(r"!?\[[^\]]+\]\((?P<target>[^)\s]+)\)")
+PICTURE = re.compile(r"!\[[^\]]+\]\(([^)\s]+)\)")
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+GROUPS = PYPROJECT["project"]["entry-points"]
+DEPENDENCIES = ROOT / "docs" / "dependencies.md"
 
 
 def page_id(page: Path) -> str:
@@ -81,18 +90,34 @@ def tree(command: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...],
         yield from tree(below, (*path, name))
 
 
+@cache
 def all_commands() -> dict[tuple[str, ...], Any]:
     loaded = {name: cli.load_command(name) for name in GROUPS["kernelcourt.commands"]}
     return dict(found for name, command in loaded.items() for found in tree(command, (name,)))
 
 
-def test_every_command_has_an_example_and_json() -> None:
+def fault_of_line(line: str) -> str:
+    """Why a command line `kcourt ...` would be refused before anything runs; an empty text when it would not."""
+    words, commands = shlex.split(line, comments=True)[1:], all_commands()
+    path = next((tuple(words[:n]) for n in range(len(words), 0, -1) if tuple(words[:n]) in commands), ())
+    if not path:
+        return "no such command"
+    try:
+        commands[path].make_context("kcourt", words[len(path) :])
+    except TyperException as error:
+        return f"{line}: {error.format_message()}"
+    return ""
+
+
+def test_every_command_has_an_example_that_parses_and_json() -> None:
     lacking = []
     for path, command in all_commands().items():
+        examples = re.findall(r"^ *Example: (.*)$", command.help or "", flags=re.MULTILINE)
+        if not any(f"{example} ".startswith(f"kcourt {' '.join(path)} ") for example in examples):
+            lacking.append(f"{path}: no example of it in its help")
+        lacking += [f"{path}: {fault}" for fault in map(fault_of_line, examples) if fault]
         if hasattr(command, "commands"):
             continue
-        if f"kcourt {' '.join(path)}" not in f"{command.help} {command.epilog}":
-            lacking.append(f"{path}: no example in its help")
         if not any("--json" in parameter.opts for parameter in command.params):
             lacking.append(f"{path}: no --json")
         lacking += [
@@ -113,6 +138,10 @@ def test_commands_and_targets_that_a_page_names_exist(page: Path) -> None:
         path = tuple(words.split())[:2]
         if path not in known and not (path[:1] in known and not hasattr(all_commands()[path[:1]], "commands")):
             unknown.append(f"kcourt{words}")
+    if page.parent.name != "reference":  # that one has synopses, made from the commands themselves
+        blocks = "".join(match["body"] for match in FENCE.finditer(text)).replace("\\\n", " ")
+        lines = re.findall(r"^(?:\$ )?(?:[A-Z_]+=\S+ )*(kcourt [a-z][^|>&\n]*)", blocks, flags=re.MULTILINE)
+        unknown += filter(None, map(fault_of_line, lines))
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     for target in re.findall(r"(?:^|`)make ([a-z]+)", code, flags=re.MULTILINE):
         if not re.search(rf"^{target}:", makefile, flags=re.MULTILINE):
@@ -120,10 +149,80 @@ def test_commands_and_targets_that_a_page_names_exist(page: Path) -> None:
     assert unknown == []
 
 
+@pytest.mark.parametrize("page", [page for page in PAGES if page.parent.name != "decisions"], ids=page_id)
+def test_files_that_a_page_names_exist(page: Path) -> None:
+    folders = "bench|agent|cluster|tasks|experiments|containers|docs|tests"
+    named = re.findall(rf"`((?:{folders})/[\w./-]*)`", prose(page))
+    assert [path for path in named if not (ROOT / path).exists()] == []
+
+
 def test_the_readme_is_short_and_names_the_two_commands() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert len(text.splitlines()) < 150
+    assert len(text.splitlines()) <= 120
     assert "make demo" in text and "make test" in text
+
+
+PICTURES = sorted((ROOT / "docs" / "pictures").glob("*.dot"))
+
+
+@pytest.mark.parametrize("source", PICTURES, ids=lambda source: source.stem)
+def test_each_picture_is_drawn_from_its_text_and_shown(source: Path) -> None:
+    drawn = source.with_suffix(".svg").read_text(encoding="utf-8")
+    digest = hashlib.sha256(source.read_bytes()).hexdigest()
+    assert f"sha256 {digest}" in drawn, f"{source.name} has changed; run `make docs` where graphviz is installed"
+    targets = {(page.parent / target).resolve() for page in PAGES for target in PICTURE.findall(prose(page))}
+    assert source.with_suffix(".svg") in targets
+
+
+def normal(name: str) -> str:
+    """A distribution's name, without what follows it and however it is spelt."""
+    return re.sub(r"[-_.]+", "-", re.match(r"[\w.-]+", name)[0]).lower() if name[0] != "@" else name  # type: ignore[index]
+
+
+def declared() -> set[str]:
+    """Every package that the project asks for."""
+    project, npm = PYPROJECT["project"], json.loads((ROOT / "containers/agents/package.json").read_text())
+    lists = [PYPROJECT["build-system"]["requires"], project["dependencies"], npm["dependencies"]]
+    lists += [*project["optional-dependencies"].values(), *PYPROJECT["dependency-groups"].values()]
+    return {normal(name) for names in lists for name in names}
+
+
+def imported() -> dict[str, set[str]]:
+    """The distributions that the code imports, with the folders that import them."""
+    packages = {"bench", "agent", "cluster", "tests"}
+    ours = packages | {path.stem for folder in ("tests", "docs") for path in (ROOT / folder).iterdir()}
+    brought_by = importlib.metadata.packages_distributions() | {"pydantic_core": ["pydantic"]}
+    found: dict[str, set[str]] = {}
+    for folder in ("bench", "agent", "cluster", "tasks", "tests", "docs"):
+        for path in (ROOT / folder).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+                names += [node.module] if isinstance(node, ast.ImportFrom) and node.module and not node.level else []
+                for top in {name.partition(".")[0] for name in names} - ours - sys.stdlib_module_names:
+                    found.setdefault(normal(brought_by.get(top, [top])[0]), set()).add(folder)
+    return found
+
+
+def test_the_page_of_dependencies_says_what_is_used() -> None:
+    cells = [line.strip("| ").split(" | ") for line in DEPENDENCIES.read_text().splitlines() if line.startswith("| ")]
+    rows = {normal(name): (licence, where) for name, _, licence, where in cells if name != "Package"}
+    used, wrong = imported(), []
+    assert (set(rows) ^ declared(), set(used) - set(rows)) == (set(), set())
+    for name, (licence, where) in rows.items():
+        shown = re.findall(r"`([^`]+)`", where)
+        if name in used and set(shown) != used[name]:
+            wrong.append(f"{name} is imported in {sorted(used[name])}, and the page says {where}")
+        if name not in used and shown[1] not in (ROOT / shown[0]).read_text():
+            wrong.append(f"{name} is imported nowhere, and {shown[0]} has no {shown[1]!r}")
+        if not name.startswith("@") and re.split(r"[- ]", licence)[0] not in licence_text(name):
+            wrong.append(f"{name}: its metadata does not speak of {licence}")
+    assert wrong == []
+
+
+def licence_text(name: str) -> str:
+    """What an installed distribution says of its licence, in whichever field."""
+    metadata = importlib.metadata.metadata(name)
+    return " ".join(text for key, text in metadata.items() if key in ("License", "License-Expression", "Classifier"))
 
 
 @contextlib.contextmanager
@@ -167,7 +266,6 @@ def environment() -> dict[str, str]:
     return os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
 
 
-@pytest.mark.timing
 def test_the_tutorial_runs(tmp_path: Path, environment: dict[str, str]) -> None:
     port = free_ports(2)  # the router and its judge
     found = [(info, body.replace("8800", str(port))) for info, body in steps(TUTORIAL)]
@@ -179,7 +277,6 @@ def test_the_tutorial_runs(tmp_path: Path, environment: dict[str, str]) -> None:
     assert json.loads((tmp_path / "answer.json").read_text())["outcome"] == "solved"
 
 
-@pytest.mark.timing
 def test_the_launch_page_runs(tmp_path: Path, environment: dict[str, str]) -> None:
     run_script("".join(body for _, body in steps(ROOT / "LAUNCH.md")), tmp_path, environment)
     (summary,) = tmp_path.glob("runs/local-*/summary.json")

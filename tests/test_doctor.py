@@ -1,6 +1,5 @@
 """`kcourt doctor`: what it finds on this machine, on one that lacks things, and which errors name it."""
 
-import json
 import os
 import re
 import shutil
@@ -10,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_cluster_commands import kcourt
 
 from cluster.doctor import examine
 from cluster.doctor.check import Check, State
@@ -50,11 +48,10 @@ def test_every_check_has_advice_where_it_is_not_ok():
     }
 
 
-def test_the_command_prints_one_object_and_ends_by_what_blocks():
+def test_the_command_prints_one_object_and_ends_by_what_blocks(kcourt):
     done = kcourt("doctor", "--json")
-    printed = json.loads(done.stdout)
-    assert printed["ok"] == (not any(check["state"] == "blocks" for check in printed["checks"]))
-    assert done.returncode == (0 if printed["ok"] else 64)
+    assert done.json["ok"] == (not any(check["state"] == "blocks" for check in done.json["checks"]))
+    assert done.code == (0 if done.json["ok"] else 64)
 
 
 def test_a_system_of_slurm_without_slurm_blocks(bare_path):
@@ -136,7 +133,7 @@ def test_a_folder_that_nobody_may_write_to_blocks(monkeypatch):
 @pytest.mark.parametrize(
     ("environ", "state", "expected"),
     [
-        pytest.param({"KCOURT_TASK_DIR": "x"}, State.WARNING, "did you mean KCOURT_TASKS_DIR?", id="unknown"),
+        pytest.param({"KCOURT_TASK_DIR": "x"}, State.WARNING, "did you mean 'KCOURT_TASKS_DIR'?", id="unknown"),
         pytest.param({"KCOURT_TASKS_DIR": "/proc/none"}, State.BLOCKS, "correct the variable", id="not-there"),
         pytest.param({"KCOURT_TASKS_DIR": "/proc"}, State.OK, "", id="there"),
     ],
@@ -157,13 +154,13 @@ def test_every_variable_of_ours_is_known():
     assert set(VARIABLES) == set(re.findall(r"^\| `(KCOURT_[A-Z_]+)` \|", page.split("## Environment")[1], re.M))
 
 
-def test_errors_that_the_machine_is_to_blame_for_name_the_doctor(tmp_path, monkeypatch):
+def test_errors_that_the_machine_is_to_blame_for_name_the_doctor(kcourt, tmp_path, monkeypatch):
     monkeypatch.setenv("KCOURT_SANDBOX", "limits")
     done = kcourt("grade", "axpy", ROOT / "tasks" / "dense" / "axpy" / "baseline.c", "--json")
-    assert done.returncode == 3
-    assert done.stderr.endswith("hint: `kcourt doctor` says what this machine has and lacks\n")
-    assert "doctor" not in json.loads(done.stdout)["error"]["message"]
-    assert "doctor" not in kcourt("grade", "axpyy", tmp_path).stderr
+    assert done.code == 3
+    assert done.err.endswith("hint: `kcourt doctor` says what this machine has and lacks\n")
+    assert "doctor" not in done.json["error"]["message"]
+    assert "doctor" not in kcourt("grade", "axpyy", tmp_path).err
 
 
 def test_the_doctor_works_without_what_grades():

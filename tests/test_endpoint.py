@@ -12,7 +12,7 @@ from living import family
 
 from agent.endpoint import NO_KEY, ModelService, ProxyAddress, endpoint_for
 from agent.hosted import proxied
-from agent.proxy import usages
+from agent.proxy import usage_of
 from bench.errors import ConfigError
 from bench.judge.schemas import token_for
 from cluster.job.allocation import Host, Plan, Split, plan_job
@@ -225,4 +225,4 @@ def test_what_serves_the_model_follows_from_the_settings(given, urls, model, wir
     ids=["empty", "text", "document", "no-usage", "responses", "messages"],
 )
 def test_what_an_answer_reports_of_tokens(answer, last):
-    assert (list(usages(answer)) or [None])[-1] == last
+    assert usage_of(answer) == last

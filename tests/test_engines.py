@@ -18,17 +18,9 @@ from ports import free_port
 
 from bench.errors import ConfigError
 from cluster.job.allocation import Host
-from cluster.job.inference import (
-    Engine,
-    EngineHealth,
-    EngineState,
-    ask,
-    asking_client,
-    engine_env,
-    engines_of,
-    inference_record,
-    version_of,
-)
+from cluster.job.health import EngineHealth, ServiceState
+from cluster.job.inference import Engine, engine_env, engines_of, inference_record
+from cluster.job.inference.engines import ask, version_of
 from cluster.study.settings import JobSettings
 
 PATIENCE_S = 60
@@ -151,7 +143,7 @@ class Served:
     def ask(self, ready: bool = False) -> EngineHealth:
         return ask(self.engine, self.http, ready)
 
-    def becomes(self, state: EngineState, ready: bool = False) -> EngineHealth:
+    def becomes(self, state: ServiceState, ready: bool = False) -> EngineHealth:
         """Ask until the engine is in a state."""
         deadline = time.monotonic() + PATIENCE_S
         while (health := self.ask(ready)).state is not state:
@@ -170,7 +162,7 @@ def serve(folder: Path, **wishes) -> Iterator[Served]:
     with (folder / "engine.log").open("wb") as log:
         process = subprocess.Popen(engine.argv, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
     try:
-        with asking_client() as http:
+        with httpx.Client(timeout=3, trust_env=False) as http:
             yield Served(folder, engine, http, process)
     finally:
         process.kill()
@@ -180,10 +172,10 @@ def serve(folder: Path, **wishes) -> Iterator[Served]:
 def test_an_engine_starts_and_serves(tmp_path):
     with serve(tmp_path, starts_after_s=3600) as served:
         health = served.ask()
-        assert (health.state, health.replica) == (EngineState.STARTING, 0)
+        assert (health.state, health.replica) == (ServiceState.STARTING, 0)
         assert served.engine.url in health.reason
         fake_engine.behave(tmp_path)
-        assert served.becomes(EngineState.READY).reason == ""
+        assert served.becomes(ServiceState.READY).reason == ""
         asked = {"model": "coder", "messages": [{"role": "user", "content": "How are you?"}]}
         answer = served.http.post(f"{served.engine.url}/v1/chat/completions", json=asked).json()
         assert answer["choices"][0]["message"]["content"] == "Fine."
@@ -193,7 +185,7 @@ def test_an_engine_starts_and_serves(tmp_path):
 
 def test_another_served_name_is_a_lost_engine(tmp_path):
     with serve(tmp_path, serves="somebody-elses") as served:
-        reason = served.becomes(EngineState.LOST).reason
+        reason = served.becomes(ServiceState.LOST).reason
     assert "serves 'somebody-elses'" in reason
     assert "clients ask for 'coder'" in reason
     assert "INFERENCE_PORT" in reason
@@ -201,12 +193,12 @@ def test_another_served_name_is_a_lost_engine(tmp_path):
 
 def test_an_engine_that_was_ready_and_died_is_lost(tmp_path):
     with serve(tmp_path) as served:
-        served.becomes(EngineState.READY)
+        served.becomes(ServiceState.READY)
         fake_engine.behave(tmp_path, dies_after_s=0)
         assert served.process.wait(PATIENCE_S) == fake_engine.EXIT_CODE
-        assert served.ask(ready=True).state is EngineState.LOST
+        assert served.ask(ready=True).state is ServiceState.LOST
         assert f"nobody listens at {served.engine.url}" in served.ask(ready=True).reason
-        assert served.ask().state is EngineState.STARTING
+        assert served.ask().state is ServiceState.STARTING
     assert "EngineDeadError" in (tmp_path / "engine.log").read_text()
 
 
@@ -216,19 +208,19 @@ def test_a_network_that_fails_says_nothing_of_an_engine_that_was_ready():
 
     engine = engines_of(settings(), [node("n1")])[0]
     with httpx.Client(transport=httpx.MockTransport(no_name)) as http:
-        assert ask(engine, http, ready=True).state is EngineState.STARTING
+        assert ask(engine, http, ready=True).state is ServiceState.STARTING
 
 
 def test_an_engine_that_is_silent_may_be_busy(tmp_path):
     with serve(tmp_path) as served, httpx.Client(timeout=0.5, trust_env=False) as hasty:
-        served.becomes(EngineState.READY)
+        served.becomes(ServiceState.READY)
         fake_engine.behave(tmp_path, freezes_after_s=0)
         assert served.http.get(f"{served.engine.url}/health").status_code == 200
         health = ask(served.engine, hasty, ready=True)
-        assert health.state is EngineState.STARTING
+        assert health.state is ServiceState.STARTING
         assert f"{served.engine.url} gives no answer" in health.reason
         fake_engine.behave(tmp_path)
-        served.becomes(EngineState.READY, ready=True)
+        served.becomes(ServiceState.READY, ready=True)
 
 
 def test_a_server_that_is_no_engine_is_named(tmp_path):
@@ -238,7 +230,7 @@ def test_a_server_that_is_no_engine_is_named(tmp_path):
     engine = engines_of(settings(), [node("n1", "10.0.0.1")])[0]
     with httpx.Client(transport=httpx.MockTransport(no_engine)) as http:
         assert ask(engine, http) == EngineHealth(
-            0, EngineState.LOST, "http://10.0.0.1:8000/v1/models lists no models; set INFERENCE_PORT to a free port"
+            0, ServiceState.LOST, "http://10.0.0.1:8000/v1/models lists no models; set INFERENCE_PORT to a free port"
         )
         assert version_of(engine, http) is None
 
@@ -247,12 +239,12 @@ def test_an_engine_that_answers_unavailable_is_starting():
     engine = engines_of(settings(inference_engine="sglang"), [node("n1", "10.0.0.1")])[0]
     with httpx.Client(transport=httpx.MockTransport(lambda _: httpx.Response(503))) as http:
         health = ask(engine, http)
-    assert health == EngineHealth(0, EngineState.STARTING, "http://10.0.0.1:8000/health answers 503")
+    assert health == EngineHealth(0, ServiceState.STARTING, "http://10.0.0.1:8000/health answers 503")
 
 
 def test_what_served_the_model_is_written_down(tmp_path):
     with serve(tmp_path) as served:
-        served.becomes(EngineState.READY)
+        served.becomes(ServiceState.READY)
         version = version_of(served.engine, served.http)
     chosen = settings(**EVERYTHING, hf_home="/store/hf")
     engines = engines_of(chosen, [node("n1", "10.0.0.1"), node("n2", "10.0.0.2")])

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 import typer
 from goldens import check_golden
-from test_cluster_commands import kcourt
 from typer.testing import CliRunner, Result
 
 from bench.errors import ConfigError, UsageError
@@ -126,7 +125,7 @@ def test_nothing_is_overwritten_unasked(folder):
 @pytest.mark.parametrize(
     ("arguments", "code", "expected"),
     [
-        pytest.param([], 2, "nobody answers; say --system, or --yes", id="no-answer"),
+        pytest.param([], 2, "nobody answers the question for --system; give it, or --yes", id="no-answer"),
         pytest.param(["--yes", "--study", "My Study"], 2, "such as my_study", id="name"),
         pytest.param(["--yes", "--tag", "dmo"], 2, "'dmo' is no kernel, suite or tag", id="tag"),
         pytest.param(["--yes", "--model", "qwen3"], 64, "did you mean 'qwen3coder'?", id="model"),
@@ -142,9 +141,8 @@ def test_a_wrong_answer_is_refused_and_nothing_is_written(folder, arguments, cod
     assert [*folder.rglob("*.yaml")] == []
 
 
-def test_init_prints_one_object(folder):
-    done = kcourt("init", "--json", "--tag", "axpy")
-    found = json.loads(done.stdout)
+def test_init_prints_one_object(kcourt, folder):
+    found = kcourt("init", "--json", "--tag", "axpy").json
     assert found["next"] == "kcourt study plan first"
     assert [Path(path).name for path in found["written"]] == ["first.yaml"]
 
@@ -204,9 +202,9 @@ def test_what_has_a_counterpart_is_in_the_study(run, text, expected):
         pytest.param(RUN, ["with_mcp"], "treatments/with_mcp/treatment.yaml", id="suffix"),
         pytest.param(RUN.replace("qwen3coder", "opus"), [], "agent.model: 'opus' has no layer", id="model"),
         pytest.param(
-            RUN.replace("claude_code", "cursr"), [], "cursr is no agent .*; the nearest is cursor", id="agent"
+            RUN.replace("claude_code", "cursr"), [], "cursr is no agent .*; did you mean 'cursor'", id="agent"
         ),
-        pytest.param(RUN.replace("torch2flydsl", "hip2hi/x"), [], "the nearest is hip2hip", id="kind"),
+        pytest.param(RUN.replace("torch2flydsl", "hip2hi/x"), [], "did you mean 'hip2hip'", id="kind"),
         pytest.param(RUN + "resume: true\n", [], "resume: unknown here", id="key"),
     ],
 )

@@ -21,7 +21,7 @@ from agent.harnesses.codex import CodexStream
 from agent.harnesses.cursor import Cursor
 from agent.harnesses.follow import Followed
 from agent.harnesses.openai_loop_client import turn_of
-from agent.harnesses.stream import read_line
+from agent.harnesses.stream import emit, read_line
 from agent.harnesses.trajectory import TrajectoryReader
 from agent.tools.mcp_file import mcp_text
 from agent.tools.offered import Tool
@@ -161,8 +161,54 @@ def test_an_unknown_option_is_refused(name: str) -> None:
         load_harness(name, {"colour": "red"})
 
 
+PARTS = "name = version = log_name = wire_format = 'none'; resumes = False; check = command = lambda *_: None"
+PACKAGE = f"""
+def function(options): pass
+class Whole:
+    {PARTS}; read = lambda *_: None
+    def __init__(self, options): pass
+class Partial:
+    {PARTS.replace("log_name = ", "")}
+    def __init__(self, options): pass
+"""
+BROKEN = {
+    "misspelt module": (
+        "kc_nine:Whole",
+        "harness mine = kc_nine:Whole: cannot be loaded: No module named 'kc_nine'; mend",
+    ),
+    "misspelt class": ("kc_mine:Hole", "harness mine = kc_mine:Hole: cannot be loaded: .* no attribute 'Hole'; mend"),
+    "no class": ("kc_mine:function", "harness mine = kc_mine:function: is no class; mend"),
+    "parts missing": ("kc_mine:Partial", "harness mine lacks log_name, read; docs/harnesses.md"),
+}
+
+
+def announce(value: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Install a package that announces the harness `mine`."""
+    (folder / "kc_mine.py").write_text(PACKAGE)
+    info = folder / "kc_mine-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: kc-mine\nVersion: 1\n")
+    (info / "entry_points.txt").write_text(f"[kernelcourt.harnesses]\nmine = {value}\n")
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.delitem(sys.modules, "kc_mine", raising=False)
+
+
+@pytest.mark.parametrize(("value", "said"), BROKEN.values(), ids=BROKEN)
+def test_a_package_that_brings_no_harness_is_named(
+    value: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    announce(value, tmp_path, monkeypatch)
+    with pytest.raises(ConfigError, match=said):
+        load_harness("mine", {})
+
+
+def test_a_package_brings_a_harness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    announce("kc_mine:Whole", tmp_path, monkeypatch)
+    assert load_harness("mine", {}).resumes is False
+
+
 REFUSED = [
-    ("codex", {"effort": "hgih"}, "codex has no effort 'hgih', only .*; did you mean high?"),
+    ("codex", {"effort": "hgih"}, r"codex has no effort 'hgih'; did you mean 'high'\?"),
     ("codex", {"temperature": 0.5}, "codex cannot be given a temperature, and 0.5 is set"),
     ("cursor", {"temperature": 0.5}, "cursor cannot be given a temperature"),
     ("cursor", {"effort": "high"}, "cursor has no effort 'high'; unset it"),
@@ -342,6 +388,23 @@ def test_lines_of_our_own_clients(said: bytes, meant: Event) -> None:
     assert read_line(said) == meant
 
 
+@pytest.mark.parametrize(
+    ("kind", "facts", "fault"),
+    [
+        ("result", {"end": "done"}, ValueError),
+        ("result", {}, KeyError),
+        ("init", {}, KeyError),
+        ("turn", {"usage": {"tokens": 3}}, TypeError),
+    ],
+)
+def test_a_line_that_would_be_passed_over_is_not_printed(
+    capsys: pytest.CaptureFixture[str], kind: str, facts: dict[str, Any], fault: type[Exception]
+) -> None:
+    with pytest.raises(fault):
+        emit(kind, **facts)
+    assert capsys.readouterr().out == ""
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
@@ -373,7 +436,7 @@ def completion(message: dict[str, Any], finish: str = "stop", **more: Any) -> di
 
 def test_an_answer_without_usage_leaves_tokens_unknown() -> None:
     turn = turn_of(completion({"role": "assistant", "content": "Hm."}), "served", 1.5)
-    assert Usage(**turn.usage) == Usage(turns=1, tool_calls=0, api_s=1.5)
+    assert turn.usage == Usage(turns=1, tool_calls=0, api_s=1.5)
 
 
 @pytest.mark.parametrize(

@@ -84,6 +84,13 @@ def test_shell_passes_shellcheck(script: Path) -> None:
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.xdist_group("house")
+def test_a_group_of_tests_stays_on_one_worker(request: pytest.FixtureRequest) -> None:
+    if not getattr(request.config.option, "loadgroup", False):
+        pytest.skip("the tests are not spread over workers by group")
+    assert request.node.nodeid.endswith("@house"), "this pytest-xdist does not honour groups under this pytest"
+
+
 def functions() -> Iterator[tuple[str, int]]:
     """Every function of the packages with its length in lines, from `def` to its last statement."""
     for path in SOURCES:

@@ -16,7 +16,7 @@ import pytest
 from judge_rank import GOOD, PATIENCE_S, Rank, rank, wait_for, wait_for_text
 
 from bench.judge.client import Envelope, JudgeClient, JudgeRefused
-from bench.verdict import worded
+from bench.verdict import json_safe
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def test_a_submit_that_does_not_build_shows_its_log(running: Rank) -> None:
 
 def test_numbers_that_json_lacks_become_words() -> None:
     found = {"got": float("nan"), "index": (1, 2), "bounds": [float("-inf"), {"inner": float("inf")}, 1.5]}
-    assert worded(found) == {"got": "nan", "index": [1, 2], "bounds": ["-inf", {"inner": "inf"}, 1.5]}
+    assert json_safe(found) == {"got": "nan", "index": [1, 2], "bounds": ["-inf", {"inner": "inf"}, 1.5]}
 
 
 def test_a_key_answers_with_the_same_bytes(running: Rank) -> None:

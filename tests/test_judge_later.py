@@ -12,8 +12,8 @@ import pytest
 from judge_rank import GOOD, Rank, rank, wait_for
 
 from bench.judge import client
+from bench.judge.caller import Preference, preference
 from bench.judge.client import Envelope, JudgeClient, JudgeRefused
-from bench.judge.prefer import Preference, preference
 from bench.judge.schemas import Queued
 
 

@@ -13,13 +13,12 @@ from ports import free_ports
 
 from bench.config import JudgeConfig
 from bench.errors import ConfigError, ExitCode
-from cluster.job.collect import collect
+from cluster.job.health import ServiceState
 from cluster.job.launchers import Role
 from cluster.job.launchers.local import LocalLauncher
 from cluster.job.layout import RunLayout
 from cluster.job.life import run_job
-from cluster.job.ranks import RankState
-from cluster.job.summary import OwedClass, Standing, conclude, recollected
+from cluster.job.summary import OwedClass, Standing, read_summary, recollect
 from cluster.study.wave import read_wave
 
 # A judge of few words: it answers /health, and rank 0 has graded the submit of problem 0 before it is asked.
@@ -268,7 +267,7 @@ def test_losing_one_rank_degrades_the_job(live, tmp_path):
     view = Notes()
 
     def release_the_agent(progress):
-        if any(rank.state is RankState.LOST for rank in progress.ranks):
+        if any(rank.state is ServiceState.LOST for rank in progress.ranks):
             (tmp_path / "seen").touch()
 
     view.progress = release_the_agent
@@ -276,7 +275,7 @@ def test_losing_one_rank_degrades_the_job(live, tmp_path):
     agent = f"{DRIVER}\n(config.run_dir / 'up').touch()\n{waits}"
     launcher = StandIns(2, judge=MORTAL.replace("{first}", "1"), agent=agent)
     layout, summary = live(launcher, view, JUDGES_PER_NODE=2)
-    assert summary.ending.exit_code is recollected(layout).exit_code is ExitCode.DEGRADED
+    assert summary.ending.exit_code is read_summary(layout).exit_code is ExitCode.DEGRADED
     assert layout.results.exists()
 
 
@@ -369,9 +368,7 @@ def test_a_failed_merge_keeps_the_grades_and_says_how_to_recover(live):
     assert not layout.results.exists()
 
     layout.shard(0).with_name("away").rename(layout.shard(0))
-    ending = recollected(layout)
-    collect(layout)
-    again = conclude(layout, ending)
+    again = recollect(layout)
     assert again.ending.exit_code is ExitCode.OK
     assert (again.count(Standing.DELIVERED), again.count(Standing.OWED)) == (1, 2)
     assert not layout.merge_failed.exists()
@@ -379,7 +376,7 @@ def test_a_failed_merge_keeps_the_grades_and_says_how_to_recover(live):
 
 def test_a_run_id_is_used_once(done):
     layout, _, _ = done
-    with pytest.raises(ConfigError, match="used once"):
+    with pytest.raises(ConfigError, match="each is used once"):
         live_in(layout.root.parents[1], StandIns(2))
 
 

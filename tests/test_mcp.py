@@ -123,7 +123,7 @@ def test_what_a_client_does_wrong_is_answered(talk: Callable[..., None]) -> None
         assert [error["code"] for error in refused.values()] == [
             *("unknown_tool", "bad_arguments", "not_provisioned", "bad_arguments", "usage", "usage"),
         ]
-        assert "call score" in refused["scoer", "{}"]["next"]
+        assert "'score'" in refused["scoer", "{}"]["next"]
         (folder / "axpy.c").write_text("// good")
         assert said(await client.call_tool("submit", {}))["outcome"] == "solved"
         again = said(await client.call_tool("submit", {}))["error"]
@@ -228,7 +228,7 @@ def test_settings_that_are_not_there_end_the_server(tmp_path: Path) -> None:
     argv = [sys.executable, "-P", "-m", "agent.tools.server", str(tmp_path / "gone.json")]
     done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode == 64
-    assert "gone.json: no settings of tools there" in done.stderr
+    assert "gone.json: cannot be read" in done.stderr
     assert "Traceback" not in done.stderr
 
 

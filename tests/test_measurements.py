@@ -3,14 +3,13 @@
 import json
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from calibrations import calibration
-from conftest import REPOSITORY, Ran
+from conftest import REPOSITORY, Ran, run_program
 
 from bench.measure.calibration import Calibration, Share
 
@@ -55,18 +54,17 @@ BENCH: dict[str, Any] = {
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder of measurements with the program that renders it, below a page that quotes two figures."""
+    """A folder of measurements, beside a page that quotes two figures and the program that renders both."""
     measurements = tmp_path / "docs" / "measurements"
     measurements.mkdir(parents=True)
-    shutil.copy(REPOSITORY / "docs" / "measurements" / "render.py", measurements)
+    for program in ("figures.py", "pages.py"):
+        shutil.copy(REPOSITORY / "docs" / program, measurements.parent)
     (measurements.parent / "measuring.md").write_text(PAGE)
     return measurements
 
 
 def render(folder: Path, *arguments: str) -> Ran:
-    argv = [sys.executable, folder / "render.py", *arguments]
-    done = subprocess.run(argv, cwd=REPOSITORY, capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    return Ran(done.returncode, done.stdout, done.stderr)
+    return run_program(sys.executable, folder.parent / "figures.py", *arguments)
 
 
 def add(folder: Path, day: str, found: Calibration) -> None:
@@ -156,7 +154,7 @@ def test_what_is_stale_is_named(folder: Path) -> None:
     add(folder, "2026-01-02", calibration())
     ran = render(folder, "--check")
     assert ran.code == 1
-    assert ran.out == "stale: figures.md, measuring.md; run `python docs/measurements/render.py`\n"
+    assert ran.out == "stale: figures.md, measuring.md; run `make docs`\n"
     assert not (folder / "figures.md").exists()
 
 

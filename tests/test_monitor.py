@@ -18,8 +18,8 @@ from bench.cli import run
 from bench.errors import EnvironmentFault, UsageError
 from cluster.job.layout import RunLayout, write_json
 from cluster.job.monitor import NODE_COLUMNS, Counters, GpuUse, Sampler, gpu_reader, moved, parse_nvidia, read_amd
-from cluster.job.step import begin_record
-from cluster.job.usage import nodes_of
+from cluster.job.records import begin_record
+from cluster.job.node_use import nodes_of
 
 HEADER = ",".join(NODE_COLUMNS) + "\n"
 NVIDIA = """\
@@ -122,7 +122,7 @@ def test_the_monitor_writes_whole_rows_at_low_priority_and_ends_at_once(tmp_path
 def test_a_file_of_another_node_is_not_written_on(tmp_path: Path) -> None:
     path = tmp_path / "n1.csv"
     path.write_text("time,gpu_0_busy_percent\n")
-    with pytest.raises(UsageError, match=f"^{path}: holds other columns"):
+    with pytest.raises(UsageError, match=f"^{path}: its columns are not those"):
         run(["monitor", "sample", "--csv", str(path)])
     assert path.read_text() == "time,gpu_0_busy_percent\n"
 

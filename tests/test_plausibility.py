@@ -34,15 +34,16 @@ def axpy(*candidate: int, denominator: int = 10**9) -> Cell:
 
 
 def test_memory_bounds_a_kernel_that_moves_data() -> None:
+    assert floor(AXPY, {"n": 1}, CEILINGS).ns == pytest.approx(AXPY_FLOOR_NS / N)
     found = floor(AXPY, {"n": N}, CEILINGS)
     assert found.ns == pytest.approx(AXPY_FLOOR_NS)
     assert found.reason == "1.2e+07 bytes at 12.5 GB/s"
 
 
 def test_the_peak_bounds_a_kernel_that_computes() -> None:
-    found = floor(SGEMM, {"m": 480, "n": 480, "k": 480}, CEILINGS)
-    assert found.ns == pytest.approx(2 * 480**3 / (100 * MARGIN))
-    assert found.reason == "2.21e+08 operations at 125.0 Gflop/s"
+    found = floor(SGEMM, {"m": 481, "n": 481, "k": 481}, CEILINGS)
+    assert found.ns == pytest.approx(2 * 481**3 / (100 * MARGIN), rel=1e-9)
+    assert found.reason == "2.23e+08 operations at 125.0 Gflop/s"
 
 
 ABOVE, BELOW = round(AXPY_FLOOR_NS * 1.01), round(AXPY_FLOOR_NS * 0.99)
@@ -53,6 +54,7 @@ ABOVE, BELOW = round(AXPY_FLOOR_NS * 1.01), round(AXPY_FLOOR_NS * 0.99)
     [
         pytest.param([axpy(ABOVE)], False, id="above"),
         pytest.param([axpy(BELOW)], True, id="below"),
+        pytest.param([axpy(round(AXPY_FLOOR_NS), denominator=round(AXPY_FLOOR_NS))], False, id="both-at-the-floor"),
         pytest.param([axpy(ABOVE), axpy(BELOW)], True, id="one-input-below"),
         pytest.param([axpy(BELOW, ABOVE, ABOVE)], False, id="the-median-counts"),
         pytest.param([], False, id="nothing-timed"),
@@ -93,6 +95,11 @@ def test_the_reason_has_the_figures() -> None:
 def test_when_it_is_not_applied(with_calibration: Calibration | None, made: Cell, cores: int, note: str) -> None:
     found = against(with_calibration, AXPY, [made], cores)
     assert (found.suspect, found.note) == (None, note)
+
+
+def test_a_calibration_on_more_cores_than_the_slot_has_is_applied() -> None:
+    on_two = calibration(ceilings=CEILINGS.model_copy(update={"cores": 2}))
+    assert against(on_two, AXPY, [axpy(BELOW)], cores=1).suspect is not None
 
 
 @pytest.fixture

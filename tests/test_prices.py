@@ -68,7 +68,7 @@ def test_the_shipped_table_prices_every_hosted_model_that_has_a_layer() -> None:
         ('version: "1"\nmodels:\n  m: {fresh: 1, cached: 1}\n', ":3: models.m.output: Field required"),
         ('version: "1"\nmodels:\n  m:\n    fresh: -1\n', ":4: models.m.fresh: "),
         ("models: {}\n", ":1: version: Field required"),
-        ('version: "1"\nmodels: {}\nmodel: {}\n', ":3: model: unknown key; the nearest known key is models"),
+        ('version: "1"\nmodels: {}\nmodel: {}\n', ":3: model: unknown key; did you mean 'models'?"),
         ("version: [\n", ": not valid YAML"),
     ],
     ids=["no-output", "negative", "no-version", "typo", "not-yaml"],

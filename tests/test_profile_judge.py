@@ -16,7 +16,6 @@ from tool_files import tool_settings
 
 from agent.tools.judge_tools import JudgeTools
 from agent.tools.offered import Tool
-from agent.tools.profile import profile
 from bench.config import JudgeConfig
 from bench.judge.admission import admit_profile
 from bench.judge.caller import identify
@@ -64,9 +63,9 @@ def test_all_profiles_of_an_episode_have_the_same_inputs(closed: Rank) -> None:
     [
         (None, PERF, 401, "token_missing", "token"),
         ("dark.n0.p0.w0", PERF, 403, "blind_mode", "use /submit"),
-        ("driver", PERF, 403, "episode_missing", "driver"),
+        ("driver", PERF, 403, "driver_only_submits", "driver"),
         ("many.n0.p16.w0", PERF, 403, "other_kernel", "gelu"),
-        ("many.n0.p0.w0", GOOD, 400, "bad_request", "field 'tool': Field required"),
+        ("many.n0.p0.w0", GOOD, 400, "bad_request", "field 'tool' is missing"),
         ("many.n0.p0.w0", PERF | {"tool": "gdb"}, 400, "bad_request", "'callgrind' or 'perf'"),
         ("many.n0.p0.w0", PERF | {"depth": 3}, 400, "bad_request", "unknown field 'depth'; the fields are kernel"),
         ("many.n0.p0.w0", PERF | {"language": "python"}, 400, "wrong_language", "JUDGE_INPUT_MODE"),
@@ -174,12 +173,12 @@ def test_the_agents_tool_gives_the_report(closed: Rank, tmp_path: Path) -> None:
     tools = JudgeTools(settings)
     with contextlib.closing(tools):
         source.write_text("// good")
-        assert profile(tools, "axpy.c", ProfileTool.PERF).report.startswith("seed ")
+        assert tools.profile("axpy.c", ProfileTool.PERF).report.startswith("seed ")
         source.write_text("// fake: wrong")
-        assert profile(tools, "axpy.c", ProfileTool.PERF).outcome == "wrong"
+        assert tools.profile("axpy.c", ProfileTool.PERF).outcome == "wrong"
         source.write_text("// fake: lacking")
         with pytest.raises(JudgeRefused):
-            profile(tools, "axpy.c", ProfileTool.PERF)
+            tools.profile("axpy.c", ProfileTool.PERF)
     kept = settings.answers_file.read_text().splitlines()
     assert [('"route": "profile"' in line, "not_provisioned" in line) for line in kept] == [
         (True, False),

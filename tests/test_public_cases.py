@@ -31,10 +31,10 @@ from slurm_jobs import (
 
 from bench.errors import ExitCode
 from cluster.job.allocation import Host
-from cluster.job.launchers import Role, Step, read_begin, wait
+from cluster.job.launchers import Role, Step, wait
 from cluster.job.launchers.slurm import SlurmLauncher
+from cluster.job.records import StepState
 from cluster.job.stages import Life
-from cluster.job.step import StepState
 from cluster.job.watch import Watcher
 from cluster.study.queue import kcourt_command
 
@@ -91,7 +91,7 @@ def held(slurm: Slurm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
         name = re.search(r"BatchHost=(\S+)", slurm.command("scontrol", "show", "job", job_id))
         assert name
         host = Host(name[1], (0, 1), 1, slurm.address(name[1]), gpus=4)
-        yield SlurmLauncher(job_id, (host,), whole=True), host
+        yield SlurmLauncher(job_id, (host,)), host
     finally:
         slurm.scancel(job_id)
         slurm.wait(job_id)
@@ -117,7 +117,7 @@ def test_steps_of_all_roles_begin_on_a_node_that_another_step_has(
     (tmp_path / "steps").mkdir()
     running = [launcher.start(step) for step in steps]
     try:
-        until(lambda: all(read_begin(step) for step in steps))
+        until(lambda: all(step.read_begin() for step in steps))
         until(lambda: all("/dev/null" in step.log.read_text() for step in steps))
         launcher.stop(running)
         ends = [wait(one, 60) for one in running]
@@ -157,7 +157,7 @@ def test_a_job_does_not_wait_for_an_agent_node_that_is_lost(launch: Launch, slur
 
 @on_slurm
 def test_a_job_whose_own_node_is_lost_gives_the_others_back(
-    launch: Launch, slurm: Slurm, kcourt: Callable[..., Any]
+    launch: Launch, slurm: Slurm, kcourt_process: Callable[..., Any]
 ) -> None:
     script = {kernel: [fast(kernel, "score"), nap(FOR_EVER_S)] for kernel in KERNELS}
     job = launch(script, Nodes(judges=2))
@@ -171,7 +171,7 @@ def test_a_job_whose_own_node_is_lost_gives_the_others_back(
         Life.GONE,
         f"the job's process is gone and left no summary; `kcourt job collect {job.layout.root}` merges what there is",
     )
-    done = kcourt("job", "collect", str(job.layout.root), "--json")
+    done = kcourt_process("job", "collect", str(job.layout.root), "--json")
     assert done.code == 0, done.err
     assert (done.json["planned"], done.json["owed"], done.json["exit_code"]) == (2, 2, ExitCode.SERVICE_LOST)
     assert {item["owed"] for item in done.json["items"]} == {"infra"}
@@ -219,16 +219,16 @@ def test_a_job_is_never_run_twice_under_one_number(launch: Launch, slurm: Slurm)
 
     assert slurm.wait(job.job_id) == JobEnd("FAILED", ExitCode.CONFIGURATION, 0), job.said()
     assert job.said().startswith("words of the first run\n")
-    assert f"{job.layout.root}: this run is there already; a run id is used once" in job.said()
+    assert f"{job.layout.root}: this run directory is there already, and each is used once" in job.said()
     assert [path.name for path in job.layout.root.iterdir()] == ["results.db"]
     assert job.layout.results.read_text() == "rows of the first run"
 
 
 @on_slurm
-def test_a_cluster_without_accounts_lacks_nothing(slurm: Slurm, kcourt: Callable[..., Any]) -> None:
+def test_a_cluster_without_accounts_lacks_nothing(slurm: Slurm, kcourt_process: Callable[..., Any]) -> None:
     with pytest.raises(AssertionError, match="accounting storage is disabled"):
         slurm.command("sacct")
-    doctor = kcourt("doctor", "--nodes", "--json", env=slurm.env)
+    doctor = kcourt_process("doctor", "--nodes", "--json", env=slurm.env)
     found = {check["name"]: check for check in doctor.json["checks"]}
     assert [found[name]["state"] for name in ("partition", "account", "paths on nodes")] == ["ok"] * 3, found
 

@@ -33,6 +33,10 @@ def test_ticks_of_some_cores(cores: list[int], expected: Ticks) -> None:
     assert ticks(STAT, cores) == expected
 
 
+def test_ticks_between_two_looks() -> None:
+    assert ticks(STAT, [0]).since(Ticks(500, 30)) == Ticks(38, 10)
+
+
 QUIET = Seen(load=2.0, machine_cores=2, ticks=Ticks(200, 0), governors=("performance",))
 
 
@@ -43,10 +47,16 @@ QUIET = Seen(load=2.0, machine_cores=2, ticks=Ticks(200, 0), governors=("perform
         pytest.param(Seen(2.0, 2, Ticks(0, 0)), [], id="nothing-to-read"),
         pytest.param(Seen(9.0, 2, Ticks(200, 0)), ["load 9.0 on 2 cores; quiet is at most 2.5"], id="load"),
         pytest.param(Seen(9.0, 64, Ticks(200, 0)), [], id="the-same-load-on-a-large-node"),
+        pytest.param(Seen(19.0, 64, Ticks(200, 0)), ["load 19.0 on 64 cores; quiet is at most 18.0"], id="large-node"),
+        pytest.param(Seen(2.5, 1, Ticks(200, 0)), [], id="no-other-core"),
         pytest.param(
             Seen(2.0, 2, Ticks(200, 10)), ["the host took 5.0% of the timing cores' time away (steal)"], id="steal"
         ),
         pytest.param(Seen(2.0, 2, Ticks(20, 1)), [], id="one-tick-is-not-enough"),
+        pytest.param(
+            Seen(2.0, 2, Ticks(20, 2)), ["the host took 10.0% of the timing cores' time away (steal)"], id="two-ticks"
+        ),
+        pytest.param(Seen(2.0, 2, Ticks(200, 2)), [], id="one-percent-is-not-enough"),
         pytest.param(
             Seen(2.0, 2, Ticks(9, 0), governors=("performance", "powersave")),
             ["the timing cores' frequency governor is powersave, not performance"],
@@ -58,9 +68,14 @@ QUIET = Seen(load=2.0, machine_cores=2, ticks=Ticks(200, 0), governors=("perform
             id="strangers",
         ),
         pytest.param(
-            Seen(2.0, 2, Ticks(9, 0), strangers=tuple("abcdefg")),
-            ["other processes ran on the timing cores: a, b, c, d, e and 2 more"],
-            id="many-strangers",
+            Seen(2.0, 2, Ticks(9, 0), strangers=tuple("abcde")),
+            ["other processes ran on the timing cores: a, b, c, d, e"],
+            id="as-many-strangers-as-are-named",
+        ),
+        pytest.param(
+            Seen(2.0, 2, Ticks(9, 0), strangers=tuple("abcdefghijk")),
+            ["other processes ran on the timing cores: a, b, c, d, e and 6 more"],
+            id="more-strangers",
         ),
     ],
 )
@@ -69,7 +84,7 @@ def test_warnings(seen: Seen, expected: list[str]) -> None:
 
 
 def fake_proc(folder: Path, runnable: int) -> Path:
-    """A /proc of six processes; two of them are strangers to process 11 on core 1."""
+    """A /proc of seven processes; three of them are strangers to process 11 on core 1."""
     rows = {
         7: ("cc1", "R", 0x400000, 1),
         8: ("a) (b", "R", 0x400100, 1),
@@ -77,6 +92,7 @@ def fake_proc(folder: Path, runnable: int) -> Path:
         10: ("far", "R", 0x400000, 0),
         11: ("me", "R", 0x400000, 1),
         13: ("kworker/1:0", "R", 0x4208060, 1),
+        14: ("ld", "R", 0x400000, 1),
     }
     for pid, (name, state, flags, core) in rows.items():
         (folder / str(pid)).mkdir()
@@ -89,11 +105,18 @@ def fake_proc(folder: Path, runnable: int) -> Path:
 
 
 def test_strangers_are_the_others_that_run_on_these_cores(tmp_path: Path) -> None:
-    assert sorted(strangers([1], 11, fake_proc(tmp_path, runnable=4))) == ["a) (b (8)", "cc1 (7)"]
+    assert sorted(strangers([1], 11, fake_proc(tmp_path, runnable=2))) == ["a) (b (8)", "cc1 (7)", "ld (14)"]
 
 
 def test_nothing_is_looked_at_when_nothing_else_can_run(tmp_path: Path) -> None:
     assert strangers([1], 11, fake_proc(tmp_path, runnable=1)) == []
+
+
+def test_the_load_is_that_of_the_last_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "getloadavg", lambda: (1e6, 0.0, 0.0))
+    core = max(os.sched_getaffinity(0))
+    found = Lookout(CorePlan((core,), core, (), spare=False)).warnings()
+    assert found[0].startswith(f"load 1000000.0 on {os.cpu_count()} cores")
 
 
 def test_governors_are_read_where_they_are(tmp_path: Path) -> None:

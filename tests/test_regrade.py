@@ -3,18 +3,16 @@
 import hashlib
 import json
 import math
-import os
+import re
 import shutil
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Ran
+from conftest import Ran, kcourt_here
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernels import TWICE, TWICE_FILES, court, write_kernel
@@ -38,16 +36,12 @@ SUBMISSIONS = {
     "build_failed": "void twice(\n",
 }
 LEVEL = ("--allow-sandbox", "limits")
+ROOT = Path(__file__).resolve().parent.parent
 
 
 def run(folder: Path, *arguments: str, tasks: Path) -> Ran:
-    """`kcourt` as a process in `folder`, with a corpus of its own."""
-    env = os.environ | {"KCOURT_TASKS_DIR": str(tasks), "COLUMNS": "160"}
-    argv = [Path(sys.executable).with_name("kcourt"), *arguments]
-    done = subprocess.run(
-        argv, cwd=folder, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600
-    )
-    return Ran(done.returncode, done.stdout, done.stderr)
+    """`kcourt` in `folder`, with a corpus of its own."""
+    return kcourt_here(folder, *arguments, env={"KCOURT_TASKS_DIR": str(tasks), "COLUMNS": "160"})
 
 
 @pytest.fixture(scope="module")
@@ -128,6 +122,19 @@ def test_todays_corpus_does_not_matter_and_a_record_counts_as_nothing(
     assert [cell.order for cell in old.cells] == [cell.order for cell in new.cells]
     with queries.opened([database, kept]) as db:
         assert queries.verdicts(db) == []
+
+
+QUERIES = re.findall(r"^```sql\n(.*?)^```$", (ROOT / "docs" / "regrade.md").read_text(), flags=re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("query", QUERIES, ids=["number", "build", "inputs"])
+def test_the_page_says_where_each_fact_of_a_number_is(graded: tuple[Path, dict[str, str]], query: str) -> None:
+    database, ids = graded
+    with closing(sqlite3.connect(database)) as connection:
+        connection.row_factory = sqlite3.Row
+        rows = connection.execute(query.replace("GRADE_ID", ids["solved"])).fetchall()
+    assert len(rows) == (4 if "grade_cells" in query else 1)
+    assert [name for row in rows for name, value in dict(row).items() if value is None] == []
 
 
 OF_GRADE = "SELECT sha256 FROM grade_sources WHERE grade_id = ? AND role = ?"

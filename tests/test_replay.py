@@ -63,6 +63,6 @@ def test_an_episode_is_played_again_by_the_scripted_harness(
 
 
 def test_a_setup_that_is_not_there_is_answered_with_the_nearest(results: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"no episode of 'demo-gold' in slot 0 .* did you mean demo-gold-c"):
+    with pytest.raises(UsageError, match=r"no episode of 'demo-gold' in slot 0 .* did you mean 'demo-gold-c'"):
         run(["db", "replay", str(results), "--setup", "demo-gold", "--into", str(tmp_path / "again")])
     assert not (tmp_path / "again").exists()

@@ -11,7 +11,7 @@ from typing import cast
 import pytest
 import uvloop
 
-from bench.judge.downstream import Clients, Limits
+from bench.judge.downstream import Clients
 from bench.judge.serving import listen
 from bench.judge.supervisor import Supervisor
 from bench.judge.upstream import Upstream
@@ -73,7 +73,7 @@ async def router(folder: Path, answers: bool = True) -> AsyncIterator[Running]:
     judge = FakeJudge(ANSWER if answers else b"")
     behind = await asyncio.get_running_loop().create_server(lambda: Line(judge), "127.0.0.1", 0)
     upstream = Upstream("127.0.0.1", behind.sockets[0].getsockname()[1])
-    clients = Clients(upstream, Supervisor([], folder / "output"), Limits(1 << 20, 5.0))
+    clients = Clients(upstream, Supervisor([], folder / "output"), 1 << 20, 5.0)
     listener = listen("127.0.0.1", 0)
     port = listener.getsockname()[1]
     server = await clients.listen(listener)

@@ -389,16 +389,12 @@ HEADERS_OF_HONEST = (
 )
 
 
-@pytest.mark.parametrize("what", HONEST)
-def test_honest_c_works(what: str) -> None:
-    report = graded(axpy_c(HONEST[what], HEADERS_OF_HONEST))
-    assert report.outcome is Outcome.SOLVED, (report.detail, report.log)
-
-
-def test_all_of_honest_c_works_by_each_means(way: Sandbox) -> None:
+def test_honest_c_works_and_leaves_no_folder(way: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KCOURT_TMPDIR", str(tmp_path))
     report = graded_by(way, axpy_c("".join(f"{{ {body} }}\n" for body in HONEST.values()), HEADERS_OF_HONEST))
     assert report.outcome is Outcome.SOLVED, (report.detail, report.log)
     assert (report.sandbox, report.provenance["sandbox_by"]) == (str(way.level), way.by)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_honest_cpp_works(way: Sandbox) -> None:
@@ -460,9 +456,3 @@ def test_state_that_outlives_the_call_is_tampering(body: str) -> None:
         pytest.skip("written for x86-64")
     report = graded(axpy_c(f"{LOOP} {body}", HEADERS))
     assert (report.outcome, report.property) == (Outcome.TAMPERED, "state"), report.detail
-
-
-def test_a_grade_leaves_no_folder(way: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KCOURT_TMPDIR", str(tmp_path))
-    assert graded_by(way, axpy_c(LOOP)).outcome is Outcome.SOLVED
-    assert list(tmp_path.iterdir()) == []

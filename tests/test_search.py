@@ -392,7 +392,7 @@ def test_a_judge_withholds_what_a_treatment_does(closed: Rank, route: str) -> No
     body = GOOD | ({"tool": "perf"} if route == "profile" else {})
     error = closed.post(f"/{route}", body, "plus.n0.p0.w0").json()["error"]
     assert (error["code"], error["message"]) == (
-        *("tool_withheld", f"treatment 'none' of setup 'plus' has no {route}; go on without"),
+        *("tool_withheld", f"treatment 'none' of setup 'plus' has no {route}; go on without it"),
     )
     assert closed.post(f"/{route}", body, "many.n0.p0.w0").status_code == 200
 
@@ -502,6 +502,6 @@ def test_judges_know_the_tools_of_their_setups() -> None:
 
 def test_a_study_with_search_is_not_submitted_without_its_key() -> None:
     rendered = [SimpleNamespace(name="s", settings=job(agent_tools_on="profile,search"))]
-    with pytest.raises(ConfigError, match=f"setup 's': its agents have the tool 'search', and {KEY_VARIABLE} is not"):
+    with pytest.raises(ConfigError, match=f"'s': {KEY_VARIABLE} is not set, and holds the key of the tool 'search'"):
         refuse_unset_keys(rendered, {})  # type: ignore[arg-type]
     refuse_unset_keys(rendered, {KEY_VARIABLE: KEY})  # type: ignore[arg-type]

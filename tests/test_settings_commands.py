@@ -122,7 +122,7 @@ def test_a_setup_without_layers_has_its_env_file_alone(said, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        pytest.param(["explain", "JUDGE_PROT"], "nearest known key is JUDGE_PORT", id="key"),
+        pytest.param(["explain", "JUDGE_PROT"], "did you mean 'JUDGE_PORT'?", id="key"),
         pytest.param(["explain", "PRESET", "--setup", "nix"], "no setup 'nix' is rendered", id="setup"),
         pytest.param(["list", "--role", "judg"], "'judge'", id="role"),
     ],

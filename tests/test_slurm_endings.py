@@ -115,7 +115,7 @@ def test_an_engine_that_dies_takes_the_job_down_in_order(launch, tmp_path, monke
     assert ended(job) == JobEnd("FAILED", ExitCode.SERVICE_LOST, 0)
     found = check_restless(job, ExitCode.SERVICE_LOST, "service_lost")
     assert (
-        "no engine serves the model any more (replica 0: its step has ended: failed (exit code 3))" in found["reason"]
+        "no engine serves the model any more (inference replica 0: its step has ended: failed (exit code 3))" in found["reason"]
     )
     assert states(found) == {"inference-0": "failed", "judge-0": "stopped", "agent-0": "stopped"}
 
@@ -128,7 +128,7 @@ def test_agents_that_do_nothing_are_a_stall(launch):
     check_kept(job)
     found = summary(job.layout)
     assert (found["exit_code"], found["cause"]) == (ExitCode.STALLED, "stalled")
-    assert re.fullmatch(r"no episode or grade event for \d+ s", found["reason"])
+    assert re.fullmatch(r"for \d+ s no episode began or ended, and nothing was graded", found["reason"])
     assert {item["why"] for item in found["items"]} == {CANCELLED}
     assert (found["owed"], len(cancelled(job.layout))) == (2, 2)
 
@@ -207,7 +207,7 @@ def test_an_engine_that_outgrows_its_memory_is_named(launch, tmp_path, monkeypat
     assert states(found) == {"inference-0": "out_of_memory", "judge-0": "stopped", "agent-0": "stopped"}
 
 
-def test_a_merge_that_fails_is_repaired_from_the_shards(launch, kcourt):
+def test_a_merge_that_fails_is_repaired_from_the_shards(launch, kcourt_process):
     script = {IDLE: [fast(IDLE)], BUSY: [nap(3), fast(BUSY)]}
     job = launch(script, Nodes(judges=2), AGENTS_PER_NODE=1)
     job.until(lambda: events(job.layout, "episode_ended") == 1, "the first episode has ended")
@@ -223,11 +223,11 @@ def test_a_merge_that_fails_is_repaired_from_the_shards(launch, kcourt):
     assert str(shard) in note
     assert f"kcourt job collect {job.layout.root}" in note
     assert str(job.layout.merge_failed) in job.said()
-    failed = kcourt("job", "collect", str(job.layout.root))
+    failed = kcourt_process("job", "collect", str(job.layout.root))
     assert failed.code != 0 and str(shard) in failed.err, failed
 
     shard.write_bytes(good)
-    mended = kcourt("job", "collect", str(job.layout.root))
+    mended = kcourt_process("job", "collect", str(job.layout.root))
     assert mended.code == 0, mended
     check_kept(job)
     found = summary(job.layout)

@@ -109,12 +109,12 @@ def check_study(layout: RunLayout) -> None:
 
 
 def test_a_study_through_sbatch_is_seen_live_and_afterwards(
-    study: str, slurm: Slurm, tmp_path: Path, kcourt: Callable[..., Any], repository: Path
+    study: str, slurm: Slurm, tmp_path: Path, kcourt_process: Callable[..., Any], repository: Path
 ) -> None:
     argv = [str(repository / "cluster" / "submit.sh"), study, "--submit", "--wait", "--json"]
     with subprocess.Popen(argv, cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as submitting:
         job_id = at_work_within(tmp_path / "runs", submitting)
-        live = kcourt("watch", job_id, "--once", "--json").json
+        live = kcourt_process("watch", job_id, "--once", "--json").json
         printed = json.loads(submitting.communicate(timeout=600)[0])
     layout = RunLayout(tmp_path / "runs" / job_id)
     assert submitting.returncode == printed["exit_code"] == 0
@@ -127,14 +127,14 @@ def test_a_study_through_sbatch_is_seen_live_and_afterwards(
     stages = {step["step"]: step["stage"] for step in live["steps"] if step["role"] != "monitor"}
     assert stages.keys() == {"agent-0", "agent-1", "judge-0", "judge-1"}
     assert {stages["judge-0"], stages["judge-1"]} <= {"ready", "serving"}
-    over = kcourt("watch", job_id, "--once", "--json").json
+    over = kcourt_process("watch", job_id, "--once", "--json").json
     assert (over["life"], over["outcome"]["exit_code"], over["outcome"]["delivered"]) == ("ended", 0, 4)
     assert {step["stage"] for step in over["steps"]} == {"done"}
 
-    logs = kcourt("logs", job_id, "--json").json["logs"]
+    logs = kcourt_process("logs", job_id, "--json").json["logs"]
     assert {log["role"] for log in logs} == {"job", "agent", "judge", "monitor"}
-    assert "4 planned: 4 delivered" in kcourt("logs", job_id, "--role", "job").out
-    assert "judge_started" in kcourt("logs", job_id, "--role", "judge", "--rank", "1").out
+    assert "4 planned: 4 delivered" in kcourt_process("logs", job_id, "--role", "job").out
+    assert "judge_started" in kcourt_process("logs", job_id, "--role", "judge", "--rank", "1").out
 
 
 def at_work_within(runs: Path, submitting: "subprocess.Popen[bytes]") -> str:
@@ -148,8 +148,8 @@ def at_work_within(runs: Path, submitting: "subprocess.Popen[bytes]") -> str:
 
 
 @pytest.mark.slow
-def test_the_same_study_on_one_machine_comes_to_the_same(study: str, kcourt: Callable[..., Any]) -> None:
-    done = kcourt("study", "submit", study, "--local", "--json")
+def test_the_same_study_on_one_machine_comes_to_the_same(study: str, kcourt_process: Callable[..., Any]) -> None:
+    done = kcourt_process("study", "submit", study, "--local", "--json")
     assert done.code == 0, done.err
     (job,) = done.json["jobs"]
     check_study(RunLayout(Path(job["run"])))
@@ -160,7 +160,7 @@ def test_the_same_study_on_one_machine_comes_to_the_same(study: str, kcourt: Cal
 
 @pytest.mark.slow
 def test_four_ranks_on_two_nodes_have_the_planned_ports_and_devices(
-    launch: Launch, slurm: Slurm, kcourt: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    launch: Launch, slurm: Slurm, kcourt_process: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in slurm.env.items():
         monkeypatch.setenv(name, value)
@@ -170,7 +170,9 @@ def test_four_ranks_on_two_nodes_have_the_planned_ports_and_devices(
     job.until(lambda: at_work(job), "its agents work")
 
     hosts = expand(slurm, job.job_id)
-    plan = kcourt("cluster", "plan", str(job.layout.root.parents[1] / ".env.x"), "--hosts", ",".join(hosts), "--json")
+    plan = kcourt_process(
+        "cluster", "plan", str(job.layout.root.parents[1] / ".env.x"), "--hosts", ",".join(hosts), "--json"
+    )
     begun = begins(job.layout)
     for planned in plan.json["judges"]:
         rank = planned["rank"]
@@ -259,7 +261,7 @@ def test_what_no_judge_is_left_for_is_owed(launch: Launch, slurm: Slurm) -> None
 
     assert slurm.wait(job.job_id) == JobEnd("FAILED", ExitCode.SERVICE_LOST, 0), job.said()
     found = summary(job.layout)
-    assert found["reason"].startswith("1 of 1 judge ranks are lost (rank 0: its step has ended: lost")
+    assert found["reason"].startswith("1 of 1 judge ranks are lost (judge rank 0: its step has ended: lost")
     items = {item["kernel"]: (item["standing"], item["owed"], item["why"]) for item in found["items"]}
     why = "the episode ended by 'cancelled' without a submit"
     assert items == {first: ("delivered", None, None), second: ("owed", "infra", why)}

@@ -12,7 +12,7 @@ from kernels import TWICE, TWICE_FILES, write_kernel
 
 from bench.errors import TaskError, UsageError
 from bench.judge.schemas import Language, Preset
-from bench.task import Role, find_task, load_task, read_tag, select
+from bench.task import Role, find_task, load_task, select
 
 Change = Callable[[dict[str, Any]], object]
 
@@ -37,8 +37,10 @@ def many_arguments(manifest: dict[str, Any]) -> None:
 
 MISTAKES: dict[str, tuple[Change, str, str]] = {
     # mistake: (what is changed, the field that the message names, what it says)
-    "unknown key": (top(colour="red"), "colour", "unknown key; known keys are name, suite, summary"),
-    "unknown argument key": (argument("x", stride=2), "arguments.x.stride", "unknown key; known keys are role, dtype"),
+    "unknown key": (top(colour="red"), "colour", "unknown key; known: name, suite, summary"),
+    "unknown argument key": (argument("x", stride=2), "arguments.x.stride", "unknown key; known: role, dtype"),
+    "misspelt key": (lambda m: m.update(trafic=m.pop("traffic")), "trafic", "unknown key; did you mean 'traffic'?"),
+    "misspelt argument key": (argument("x", vales=["few"]), "arguments.x.vales", "unknown key; did you mean 'values'?"),
     "wrong role": (argument("x", role="inputs"), "arguments.x.role", "'input', 'output', 'inout', 'index', 'size'"),
     "no role": (lambda m: m["arguments"]["x"].pop("role"), "arguments.x.role", "Field required"),
     "no outputs": (lambda m: m["arguments"].pop("out"), "arguments", "at least one output or inout"),
@@ -77,7 +79,7 @@ MISTAKES: dict[str, tuple[Change, str, str]] = {
     "another kernel's name": (top(name="thrice"), "name", "'thrice' must be the folder's name, 'twice'"),
     "suite-less": (lambda m: m.pop("suite"), "suite", "Field required"),
     "no languages": (top(languages=[]), "languages", "at least 1 item"),
-    "unknown platform key": (top(platform={"arc": ["x"]}), "platform.arc", "known keys are status, arch, skip_reason"),
+    "unknown platform key": (top(platform={"arc": ["x"]}), "platform.arc", "unknown key; did you mean 'arch'?"),
     "unknown size in bound": (
         lambda m: m["arguments"]["x"].update(dtype="int32", values=["below"], bound="m"),
         "arguments.x.bound",
@@ -125,8 +127,8 @@ def test_a_mistake_is_named_with_file_line_and_field(tmp_path: Path, mistake: st
     [
         (b"name: [twice\nsuite: small\n", r"task\.yaml:2: not valid YAML: "),
         (b"name: twice\n\tsuite: small\n", r"task\.yaml:2: not valid YAML: .*\\t"),
-        (b"", r"task\.yaml:1: manifest: .*valid dictionary"),
-        (b"- a\n- b\n", r"task\.yaml:1: manifest: "),
+        (b"", r"task\.yaml:1: a mapping of keys"),
+        (b"- a\n- b\n", r"task\.yaml:1: a mapping of keys"),
         (b"name: \xff\n", r"task\.yaml: is not UTF-8 text \(byte 6\)"),
         (b"name: !!python/object/apply:os.system ['true']\n", r"task\.yaml:1: not valid YAML: "),
         (b"name: twice\nsuite: small\nname: thrice\n", r"task\.yaml:3: name: was given in line 1; keep one"),
@@ -225,9 +227,10 @@ def test_a_selector_keeps_its_order_and_repeats_nothing(corpus: Path, selector: 
 @pytest.mark.parametrize(
     ("selector", "says"),
     [
-        ("d", "'d' is no kernel, suite or tag"),
+        ("d", "'d' is no kernel, suite or tag; `kcourt task list` shows"),
+        ("tinny", r"'tinny' is no kernel, suite or tag; did you mean 'tiny'\?"),
         ("a,tags", "'tags' is no kernel, suite or tag"),
-        ("stale", r"tags/stale\.txt:2: unknown kernel 'gone'; known kernels: a, b, c"),
+        ("stale", r"tags/stale\.txt:2: unknown kernel 'gone'; known: a, b, c"),
         ("", "'' selects no kernel of "),
         (" , ", "selects no kernel of "),
     ],
@@ -237,15 +240,11 @@ def test_a_selector_of_nothing_is_refused(corpus: Path, selector: str, says: str
         select(selector, corpus)
 
 
-def test_an_unknown_kernel_is_refused_with_those_that_are_known(corpus: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="unknown kernel 'aa'; known kernels: a, b, c"):
+def test_an_unknown_kernel_is_refused_with_the_nearest(corpus: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"unknown kernel 'aa'; did you mean 'a'\?"):
         find_task("aa", corpus)
-    with pytest.raises(UsageError, match="unknown kernel 'aa'; known kernels: none"):
+    with pytest.raises(UsageError, match="unknown kernel 'aa'; known: none"):
         find_task("aa", tmp_path / "nowhere")
-
-
-def test_a_tag_file_is_one_name_a_line(corpus: Path) -> None:
-    assert read_tag(corpus / "tags" / "tiny.txt") == ["b", "c"]
 
 
 @pytest.mark.parametrize("name", ["task.yaml", "reference.py", "baseline.c"])

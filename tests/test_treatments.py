@@ -13,7 +13,7 @@ from bench.task import find_task
 from cluster.job.allocation import Host, plan_job
 from cluster.job.layout import RunLayout
 from cluster.job.prepare import prepare
-from cluster.study.briefing import check_treatment, given_to, kept_beside, launch_material, prompt_for, tools_of
+from cluster.study.briefing import check_treatment, given_to, kept_beside, launch_material, told, tools_of
 from cluster.study.problems import make_problem
 from cluster.study.settings import JobSettings, read_settings
 from cluster.study.treatments import known_treatments, read_treatment
@@ -78,12 +78,12 @@ def test_everything_that_a_treatment_can_hold(tmp_path):
     }
     assert found.hints[0].path == place / "one.md"
     chosen = settings(agent_tools_on="profile", agent_tools_off="syntax_check", agent_start="none")
-    prompt = prompt_for(chosen, found, make_problem(chosen, find_task("axpy")))
+    prompt = told(launch_material(chosen, found), chosen, make_problem(chosen, find_task("axpy"))).prompt
     assert prompt.startswith("You are axpy.\n")
     assert prompt.endswith("More.\n")
     for part in (
         "First.",
-        "tiles: values are used again (/shared/skills/tiles/SKILL.md)",
+        "tiles: values are used again (/skills/tiles/SKILL.md)",
         "* /shared/files/notes/machine.md",
     ):
         assert part in prompt
@@ -250,7 +250,7 @@ def test_a_setup_that_is_not_what_its_treatment_says_is_refused():
 
 
 def test_an_unknown_tool_names_the_nearest():
-    with pytest.raises(ConfigError, match="AGENT_TOOLS_OFF: no tool 'syntax'; the nearest known one is 'syntax_check'"):
+    with pytest.raises(ConfigError, match="AGENT_TOOLS_OFF: no tool 'syntax'; did you mean 'syntax_check'"):
         tools_of(settings(agent_tools_off="syntax"))
 
 
@@ -269,7 +269,10 @@ def test_the_usual_tools_of_a_mode(mode, tools):
 def test_the_whole_prompt():
     chosen = settings(language=Language.FORTRAN, agent_submission_mode="multi", agent_tools_on="profile")
     treatment = read_treatment("hints+skills+profile")
-    check_golden("prompt.md", prompt_for(chosen, treatment, make_problem(chosen, find_task("spmv_csr"))))
+    check_golden(
+        "prompt.md",
+        told(launch_material(chosen, treatment), chosen, make_problem(chosen, find_task("spmv_csr"))).prompt,
+    )
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ def failures(checks: Iterator[Check]) -> dict[str, str]:
 
 def test_a_good_kernel_passes(checked: Callable[..., Iterator[Check]]) -> None:
     checks = list(checked(mutants={"one_untouched": "there is only one output"}))
-    assert worst(checks) is Verdict.PASS, [check.as_dict() for check in checks]
+    assert worst(checks) is Verdict.PASS, checks
     names = {check.check for check in checks}
     assert {"twin", "traffic", "baseline.c", "honest_sum.c", "honest_back.c", "wrong_tail.c", *KINDS} <= names
 
@@ -45,20 +45,24 @@ def test_each_fault_is_named(checked: Callable[..., Iterator[Check]]) -> None:
                 "controls/honest_sum.c": "this is no C\n",
                 "controls/wrong_tail.c": TWICE_FILES["controls/honest_sum.c"],
                 "controls/wrong_typo.c": "neither is this\n",
+                "controls/wrongly_named.c": TWICE_FILES["controls/wrong_tail.c"],
+                "controls/wrong_suffix.txt": "this is no source\n",
             },
             traffic="n",
             mutants={"typo": "no reason", **dict.fromkeys(set(KINDS) - {"one_untouched"}, "tried elsewhere")},
         )
     )
-    controls = {"honest_back.c", "honest_sum.c", "wrong_tail.c", "wrong_typo.c"}
+    controls = {"honest_back.c", "honest_sum.c", "wrong_tail.c", "wrong_typo.c", "wrongly_named.c", "wrong_suffix.txt"}
     assert set(found) == {*controls, "traffic", "manifest", "one_untouched"}
-    assert found["one_untouched"].endswith("say under mutants.one_untouched why it does not apply")
-    assert found["honest_back.c"].startswith("wrong: values")
-    assert found["honest_sum.c"].startswith("build_failed: build")
-    assert "must be rejected for its values, but: solved" in found["wrong_tail.c"]
-    assert "must be rejected for its values, but: build_failed" in found["wrong_typo.c"]
+    assert found["one_untouched"].endswith("say why under mutants.one_untouched of task.yaml")
+    assert found["honest_back.c"].startswith("must be solved, but is wrong: values output out, index [")
+    assert found["honest_sum.c"].startswith("must be solved, but is build_failed: build")
+    assert found["wrong_tail.c"].startswith("must be rejected, but is solved")
+    assert found["wrong_typo.c"].startswith("must be rejected for what it computes, but is build_failed")
+    for name in ("wrongly_named.c", "wrong_suffix.txt"):
+        assert found[name].startswith("not tried; a control's name begins with honest_, fast_, wrong_ and ends in .c")
     assert "fewer than the outputs' own 64000" in found["traffic"]
-    assert found["manifest"].startswith("mutants: 'typo' is no kind; kinds: empty, zeros")
+    assert found["manifest"].startswith("mutants: 'typo' is no kind of mutant; known: empty, zeros")
 
 
 def test_a_kernel_that_a_mutant_solves_fails(checked: Callable[..., Iterator[Check]]) -> None:
@@ -81,17 +85,20 @@ def test_a_kernel_that_a_mutant_solves_fails(checked: Callable[..., Iterator[Che
     ("files", "check", "says"),
     [
         ({"baseline.c": TWICE_FILES["baseline.c"].replace("2 *", "2.000001 *")}, "twin S", r"out\[0\] at {'n': 2000}"),
-        ({"baseline.c": "this is no C\n"}, "twin_agrees", "does not build"),
-        ({"reference.py": "def twice(x, out, n):\n    out[...] = y\n"}, "twin_agrees", "NameError"),
+        ({"baseline.c": "this is no C\n"}, "twin", "does not build"),
+        ({"reference.py": "def twice(x, out, n):\n    out[...] = y\n"}, "twin", "NameError"),
     ],
     ids=["differs", "does-not-build", "raises"],
 )
 def test_a_twin_that_is_not_the_reference_fails(
     checked: Callable[..., Iterator[Check]], files: dict[str, str], check: str, says: str
 ) -> None:
-    first = next(found for found in checked(files) if found.check.startswith("twin"))
+    checks = checked(files)
+    first = next(found for found in checks if found.check.startswith("twin"))
     assert (first.verdict, first.check) == (Verdict.FAIL, check)
     assert re.search(says, first.note), first.note
+    if check == "twin":
+        assert list(checks) == [], "the same fault would be told of every submission"
 
 
 def test_one_honest_control_is_not_enough(tmp_path: Path) -> None:
@@ -104,7 +111,7 @@ def test_one_honest_control_is_not_enough(tmp_path: Path) -> None:
 
 def test_the_worst_verdict_counts() -> None:
     def check(verdict: Verdict) -> Check:
-        return Check("k", "c", verdict)
+        return Check("c", verdict)
 
     assert worst([]) is Verdict.FAIL
     assert worst([check(Verdict.PASS)]) is Verdict.PASS
@@ -114,20 +121,19 @@ def test_the_worst_verdict_counts() -> None:
 
 @pytest.mark.parametrize("task", select("all"), ids=lambda task: str(task.name))
 def test_every_kernel_has_mutants_or_says_why_not(task: Any) -> None:
-    made = {mutant.kind: mutant.source for mutant in mutants(task)}
+    made = mutants(task)
     assert tuple(made) == KINDS
     written = [source for source in made.values() if source is not None]
     assert len(set(written)) == len(written) >= 7
     assert {kind for kind, source in made.items() if source is None} <= set(task.manifest.mutants)
 
 
-def test_the_command_validates_shipped_kernels(kcourt: Callable[..., Any], tmp_path: Path) -> None:
-    arguments = ("task", "validate", "axpy,floyd_warshall", "--allow-sandbox", "limits")
-    ran = kcourt(*arguments, "--json", "--report", "report.yaml")
-    assert ran.code == 0, ran.out
-    verdicts = {name: kernel["verdict"] for name, kernel in ran.json["kernels"].items()}
-    assert verdicts.keys() == {"axpy", "floyd_warshall"}
-    assert set(verdicts.values()) <= {"PASS", "WARN"}
+@pytest.mark.parametrize("kernel", [task.name for task in select("all")])
+def test_a_shipped_kernel_is_valid(kcourt: Callable[..., Any], tmp_path: Path, kernel: str) -> None:
+    ran = kcourt("task", "validate", kernel, "--allow-sandbox", "limits", "--json", "--report", "report.yaml")
+    ((name, found),) = ran.json["kernels"].items()
+    assert [check for check in found["checks"] if check["verdict"] == "FAIL"] == []
+    assert (ran.code, name, found["verdict"] in ("PASS", "WARN")) == (0, kernel, True)
     assert yaml.safe_load((tmp_path / "report.yaml").read_text()) == ran.json
 
 
@@ -138,17 +144,4 @@ def test_the_command_fails_a_broken_kernel_by_name(kcourt: Callable[..., Any], t
     ran = kcourt("task", "validate", "axpy", "--allow-sandbox", "limits", env=env)
     assert ran.code == 1
     assert ran.out.startswith("FAIL  axpy  (")
-    assert "FAIL  twin_agrees: a baseline or call shim does not build" in ran.out
-
-
-@pytest.mark.timing
-@pytest.mark.timeout(1800)
-def test_every_shipped_kernel_is_valid(kcourt: Callable[..., Any]) -> None:
-    ran = kcourt("task", "validate", "all", "--allow-sandbox", "limits", "--json", timeout_s=1700)
-    bad = {
-        name: [check for check in kernel["checks"] if check["verdict"] == "FAIL"]
-        for name, kernel in ran.json["kernels"].items()
-        if kernel["verdict"] == "FAIL"
-    }
-    assert bad == {}
-    assert len(ran.json["kernels"]) >= 12
+    assert "baseline.c does not build" in ran.out

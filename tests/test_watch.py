@@ -26,22 +26,24 @@ from bench.cli import run
 from bench.errors import ConfigError, UsageError
 from bench.judge.schemas import End, EpisodeRecord, Language, Problem, SetupRecord
 from cluster.commands.view import follow, watch_view
-from cluster.job.collect import Launched
-from cluster.job.inference import EngineHealth, EngineState
+from cluster.job.health import EngineHealth, RankHealth, ServiceState
+from cluster.job.launched import Launched
 from cluster.job.launchers import Role, Step
 from cluster.job.layout import RunLayout, write_json, write_private
-from cluster.job.logs import tail
+from cluster.job.lines import tail
 from cluster.job.progress import Pace, Progress, pace
-from cluster.job.ranks import RankHealth, RankState
+from cluster.job.records import StepSeen, StepState, begin_record, end_record
 from cluster.job.stages import Life, Limits, Service, Stage, life_of, stage_of
-from cluster.job.state import JobState, Phase, StateFile, StepSeen, read_state
-from cluster.job.step import StepState, begin_record, end_record
+from cluster.job.state import JobState, Phase, StateFile, read_state
 from cluster.job.watch import Watcher
 from cluster.study.problems import render_problems
 
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 ENV = "SETUP=gold\nHARNESS=scripted\nAGENT_SCRIPT=plan.json\nKERNELS=axpy\nINFERENCE_NODES=0\nAGENT_MAX_TOKENS=1000\n"
-READY, LOST = RankHealth(0, RankState.READY, queue_depth=3, inflight_submits=2), RankHealth(1, RankState.LOST, "gone")
+READY, LOST = (
+    RankHealth(0, ServiceState.READY, queue_depth=3, inflight_submits=2),
+    RankHealth(1, ServiceState.LOST, "gone"),
+)
 
 
 def ago(**span: float) -> str:
@@ -154,7 +156,7 @@ def said_by(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
 
 def test_a_state_reads_back_as_it_was_noted(tmp_path: Path) -> None:
     layout = RunLayout(tmp_path)
-    engine = EngineHealth(0, EngineState.STARTING, "loads weights")
+    engine = EngineHealth(0, ServiceState.STARTING, "loads weights")
     StateFile(layout).note(
         Phase.WORKING, ranks=[READY, LOST], engines=[engine], left_s=12.3456, quiet_s=4, said="3 problems"
     )
@@ -211,7 +213,7 @@ def test_a_damaged_state_is_named(layout: RunLayout, text: str) -> None:
 
 # Where a job and its steps are
 
-LIMITS = Limits(stall_s=3600, reserve_s=1020, max_tokens=1)
+LIMITS = Limits(stall_s=3600, reserve_s=1020)
 
 
 @pytest.mark.parametrize(
@@ -224,6 +226,7 @@ LIMITS = Limits(stall_s=3600, reserve_s=1020, max_tokens=1)
         pytest.param(state_of(Phase.DONE, age_s=9999), False, Life.ENDED, id="done"),
         pytest.param(state_of(age_s=61), False, Life.GONE, id="stale"),
         pytest.param(state_of(age_s=61, host=socket.gethostname(), pid=os.getpid()), False, Life.GONE, id="pid-reused"),
+        pytest.param(state_of(host=socket.gethostname(), pid=1 << 30), False, Life.GONE, id="killed"),
         pytest.param(state_of(Phase.MERGING, age_s=600), False, Life.RUNNING, id="merges-quietly"),
         pytest.param(state_of(Phase.MERGING, age_s=1021), False, Life.GONE, id="merges-no-more"),
         pytest.param(state_of(quiet_s=1801), False, Life.NOT_PROGRESSING, id="quiet"),
@@ -231,17 +234,17 @@ LIMITS = Limits(stall_s=3600, reserve_s=1020, max_tokens=1)
     ],
 )
 def test_whether_a_job_goes_on(state: JobState | None, summed_up: bool, expected: Life) -> None:
-    assert life_of(state, summed_up, NOW, LIMITS) is expected
+    assert life_of(state, state.process_lives if state else None, summed_up, NOW, LIMITS) is expected
 
 
 def test_a_process_that_lives_and_says_nothing_is_not_gone() -> None:
     born = datetime.fromtimestamp(psutil.Process().create_time(), UTC)
     state = state_of(host=socket.gethostname(), pid=os.getpid(), at=born.isoformat())
-    assert life_of(state, False, born + timedelta(seconds=61), LIMITS) is Life.NOT_PROGRESSING
+    assert life_of(state, state.process_lives, False, born + timedelta(seconds=61), LIMITS) is Life.NOT_PROGRESSING
 
 
 def test_a_job_without_a_stall_limit_is_never_too_quiet() -> None:
-    assert life_of(state_of(quiet_s=1e6), False, NOW, Limits(0, 0, 1)) is Life.RUNNING
+    assert life_of(state_of(quiet_s=1e6), None, False, NOW) is Life.RUNNING
 
 
 def step(state: StepState = StepState.RUNNING, stopped: bool = False) -> StepSeen:
@@ -254,7 +257,6 @@ UP, DOWN = Service(ready=True), Service(ready=False)
 @pytest.mark.parametrize(
     ("life", "phase", "seen", "service", "expected"),
     [
-        (Life.RUNNING, Phase.PREPARING, None, DOWN, Stage.PENDING),
         (Life.RUNNING, Phase.STARTING, None, DOWN, Stage.PENDING),
         (Life.RUNNING, Phase.STARTING, step(), DOWN, Stage.STARTING),
         (Life.RUNNING, Phase.STARTING, step(), UP, Stage.READY),
@@ -324,7 +326,7 @@ def test_engines_and_monitors_have_their_rows(layout: RunLayout) -> None:
     layout.env_snapshot("gold").write_text(ENV.replace("INFERENCE_NODES=0", "INFERENCE_NODES=2"))
     begin(layout, "inference-0")
     begin(layout, "monitor-n1-3")
-    engines = (EngineHealth(0, EngineState.LOST, "out of memory"),)
+    engines = (EngineHealth(0, ServiceState.LOST, "out of memory"),)
     found = look(layout, state_of(engines=engines))
     shown = stages(found)
     assert (shown["inference-0"], shown["inference-1"], shown["monitor-n1-3"]) == ("lost", "pending", "serving")
@@ -336,7 +338,7 @@ def test_a_failed_step_and_a_failed_merge_are_errors(layout: RunLayout) -> None:
     end(layout, "agent-0", StepState.FAILED, 3)
     layout.merge_failed.write_text("results.db of this run\ncould not be written.\n")
     assert look(layout, state_of())["errors"] == [
-        "step agent-0 on n1: failed (exit 3)",
+        "step agent-0 on n1: failed (exit code 3)",
         "MERGE_FAILED: results.db of this run could not be written.",
     ]
 
@@ -374,8 +376,8 @@ def test_a_run_without_a_state_says_so(said_by: Callable[..., str], layout: RunL
 
 def test_a_run_whose_directory_is_being_made_is_shown(layout: RunLayout) -> None:
     layout.plan.unlink()
-    found = look(layout, state_of(Phase.PREPARING))
-    assert (found["life"], found["phase"], found["steps"]) == ("running", "preparing", [])
+    found = look(layout, state_of(Phase.STARTING))
+    assert (found["life"], found["phase"], found["steps"]) == ("running", "starting", [])
 
 
 def test_nothing_is_written_to_the_run(layout: RunLayout) -> None:
@@ -531,7 +533,7 @@ def test_the_log_of_an_episode_steers_no_terminal(layout: RunLayout, capsys: pyt
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        pytest.param(["--role", "judge", "--rank", "1"], "no log of judge 1; there are those of 0", id="rank"),
+        pytest.param(["--role", "judge", "--rank", "1"], "there is no log of 1; there are logs of 0", id="rank"),
         pytest.param(["--role", "inference"], "it has logs of: judge", id="role"),
         pytest.param(["--role", "agent", "--rank", "0"], "--rank is for", id="rank-of-an-agent"),
         pytest.param(["--role", "judge", "--node", "0"], "--node is for", id="node-of-a-judge"),

@@ -35,16 +35,16 @@ def tool(
     from agent.tools.settings import ToolSettings
     from agent.tools.toolbox import Toolbox, refusal
 
-    # A retry is told of; standard output is for the one object.
+    # Retries are logged; standard output is for the one object.
     structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
     named = settings or os.environ.get("KCOURT_TOOLS")
     if not named:
-        raise UsageError("which attempt's tools? Give --settings FILE, or set KCOURT_TOOLS to its tools.json")
+        raise UsageError("no attempt is named; give --settings FILE, or set KCOURT_TOOLS, to an attempt's tools.json")
     box = Toolbox(ToolSettings.read(Path(named)))
     given = _object(arguments)
     if given is None:
         advice = f'call it like this: kcourt tool {name} \'{{"file": "{box.settings.source_name}"}}\''
-        reply = refusal("bad_arguments", f"{name}: its arguments are one JSON object, not {arguments[:80]!r}", advice)
+        reply = refusal("bad_arguments", f"{name}: its arguments must be a JSON object, not {arguments[:80]!r}", advice)
     else:
         reply = box.call(name, given)
     typer.echo(reply.text)

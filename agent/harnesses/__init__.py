@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 from agent.budget import BudgetMode
-from agent.endpoint import Endpoint
+from agent.endpoint import Endpoint, Wire
 from agent.tools.offered import Tool
 from agent.usage import NOTHING, Usage
 from bench.errors import ConfigError
@@ -14,14 +14,14 @@ from bench.judge.schemas import End, Language, SetupRecord
 
 GROUP = "kernelcourt.harnesses"
 # `own`: a client that asks nobody but its vendor's service; `none`: one that needs no model.
-WireFormat = Literal["messages", "chat", "responses", "own", "none"]
+WireFormat = Literal[Wire, "own", "none"]
 # What no service of a job has to speak.
 UNSERVED: frozenset[WireFormat] = frozenset({"own", "none"})
 
 
 @dataclass(frozen=True)
 class Launch:
-    """What a harness is told about one attempt. `home` is its own folder for HOME and settings.
+    """What a harness knows of one attempt. `home` is its own folder for HOME and settings.
 
     `tools_file` is what the tools read, `mcp_file` how a client starts the server of them; `resume` is the session that
     is to go on, None for a new one.
@@ -64,9 +64,9 @@ class Command:
 class Event:
     """What one line of a client's stream says; most lines say nothing.
 
-    `tools` are the tools announced at the start, `usage` what was used since the last event, `end` how the
-    client's own structured result says that it ended, `session` what a later attempt could resume. A `partial` line
-    is a piece of a later one, and the log does without it.
+    `tools` are those of our tools that the client says it has, `usage` what it used since the last event, `end` how it
+    says itself that it ended, `session` what `Launch.resume` would name. A `partial` line is a piece of a later one,
+    which the log leaves out.
     """
 
     tools: frozenset[str] | None = None
@@ -78,11 +78,7 @@ class Event:
 
 
 class Harness(Protocol):
-    """One program that drives a model. It is made with the setup's options (names to texts).
-
-    `announces` is the name by which the client's first event lists one of our tools, `log_name` the file of an
-    attempt's evidence that keeps the client's stream.
-    """
+    """One program that drives a model; `log_name` is the file of an attempt's evidence that keeps its stream."""
 
     name: str
     version: str
@@ -90,49 +86,60 @@ class Harness(Protocol):
     wire_format: WireFormat
     resumes: bool
 
-    def announces(self, tool: Tool) -> str: ...
+    def __init__(self, options: Mapping[str, str]) -> None:
+        """Made with the options of a setup; raises ConfigError for one that it does not know."""
 
     def check(self, setup: SetupRecord) -> None:
         """Raises ConfigError when the client cannot work as the setup says, its effort or its temperature."""
 
     def command(self, launch: Launch) -> Command:
-        """How to start the client for one attempt; its stream is read next."""
+        """How to start the client for one attempt, or one session of it; `read` then gets the lines of that session."""
 
     def read(self, line: bytes) -> Event:
         """The meaning of one line of the client's output; never raises, whatever the line holds."""
 
 
+_PARTS = {name for name in (*vars(Harness), *Harness.__annotations__) if not name.startswith("_")}
+_MEND = "mend the entry point in the package's pyproject.toml, then install the package again"
+
+
 def load_harness(name: str, options: Mapping[str, str]) -> Harness:
-    """The installed harness of that name.
+    """The installed harness of that name, made with `options`.
 
     Raises:
-        ConfigError: no such harness, or it refuses the options.
+        ConfigError: there is none, it cannot be loaded, it lacks a part of the seam, or it refuses the options.
     """
-    made: Harness = _installed(name)(options)
+    made = harness_class(name)(options)
+    if missing := sorted(_PARTS.difference(dir(made))):
+        raise ConfigError(f"harness {name} lacks {', '.join(missing)}; docs/harnesses.md says what they do")
     return made
 
 
-def check_budget_mode(name: str, resumes: bool, mode: BudgetMode) -> None:
-    """Raises ConfigError for a budget of time and a harness whose sessions cannot go on."""
-    if mode is BudgetMode.TIME and not resumes:
-        raise ConfigError(
-            f"AGENT_BUDGET_MODE=time resumes a session that ends early, and harness {name} cannot; "
-            "choose a harness that does, or AGENT_BUDGET_MODE=iterations"
-        )
-
-
-def can_resume(name: str) -> bool:
-    """Whether sessions of the installed harness of that name can go on; raises ConfigError when there is none."""
-    return bool(_installed(name).resumes)
-
-
-def _installed(name: str) -> Any:
-    """The class of a harness."""
-    # Dear to import, and a client that plays a plan needs no registry.
+def harness_class(name: str) -> type[Harness]:
+    """What the entry point of that name announces; raises ConfigError when there is none or it is no class."""
+    # Importing this takes long, and a client that plays a plan needs no registry.
     from importlib.metadata import entry_points
 
     known = {point.name: point for point in entry_points(group=GROUP)}
     if name not in known:
         installed = ", ".join(sorted(known)) or "none"
-        raise ConfigError(f"unknown harness '{name}'; installed ones: {installed}")
-    return known[name].load()
+        raise ConfigError(
+            f"unknown harness '{name}'; installed ones: {installed}; mend HARNESS, or install what brings it"
+        )
+    announced = f"harness {name} = {known[name].value}"
+    try:
+        found = known[name].load()
+    except (ImportError, AttributeError) as error:
+        raise ConfigError(f"{announced}: cannot be loaded: {error}; {_MEND}") from error
+    if not isinstance(found, type):
+        raise ConfigError(f"{announced}: is no class; {_MEND}")
+    return found
+
+
+def check_budget_mode(harness: Harness | type[Harness], mode: BudgetMode) -> None:
+    """Raises ConfigError for a budget of time and a harness whose sessions cannot go on."""
+    if mode is BudgetMode.TIME and not harness.resumes:
+        raise ConfigError(
+            f"AGENT_BUDGET_MODE=time resumes a session that ends early, and harness {harness.name} cannot; "
+            "choose a harness that does, or AGENT_BUDGET_MODE=iterations"
+        )

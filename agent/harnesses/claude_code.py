@@ -4,13 +4,9 @@ import json
 from collections.abc import Mapping
 
 from agent.harnesses import Command, Event, Launch, WireFormat
-from agent.harnesses.checks import known_effort, no_options
 from agent.harnesses.claude_stream import BUILT_IN, OURS, ClaudeStream
-from agent.harnesses.clients import client_version, find_client
-from agent.tools.offered import Tool
-from bench.judge.schemas import SetupRecord
+from agent.harnesses.clients import ClientHarness, find_client
 
-EFFORTS = ("low", "medium", "high", "xhigh", "max")
 # What the client does itself before it gives up on its model: pauses double from half a second, so about two minutes.
 RETRIES = 8
 # A tool waits for a judge that restarts, or behind a queue of other agents.
@@ -19,7 +15,7 @@ START_TIMEOUT_MS = 60 * 1000
 QUIET = {
     **{"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_TELEMETRY": "1", "DISABLE_ERROR_REPORTING": "1"},
     **{"DISABLE_AUTOUPDATER": "1", "DISABLE_UPDATES": "1", "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1"},
-    # The prompt is all that an agent is told; the folders above its own may hold pages for other work.
+    # Nothing but the prompt may instruct the agent; the folders above its own may hold pages for other work.
     "CLAUDE_CODE_DISABLE_CLAUDE_MDS": "1",
     # Nobody collects what a command in the background has found once the client has said its last word.
     "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
@@ -35,34 +31,24 @@ MODEL_NAMES = (
 )
 
 
-class ClaudeCode:
+class ClaudeCode(ClientHarness):
     """Takes no options."""
 
-    name, log_name = "claude_code", "claude.log"
+    name, log_name, program = "claude_code", "claude.log", "claude"
     wire_format: WireFormat = "messages"
     resumes = True
+    efforts = ("low", "medium", "high", "xhigh", "max")
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        no_options(self.name, options)
+        super().__init__(options)
         self._stream = ClaudeStream()
-
-    @property
-    def version(self) -> str:
-        return client_version(find_client("claude"))
-
-    def announces(self, tool: Tool) -> str:
-        return f"{OURS}{tool}"
-
-    def check(self, setup: SetupRecord) -> None:
-        known_effort(self.name, setup, EFFORTS)
-        client_version(find_client("claude"))
 
     def command(self, launch: Launch) -> Command:
         assert launch.endpoint is not None
         self._stream = ClaudeStream()
-        allowed = (*BUILT_IN, *map(self.announces, launch.tools))
+        allowed = (*BUILT_IN, *(f"{OURS}{tool}" for tool in launch.tools))
         argv = (
-            *(str(find_client("claude")), "--print", "--output-format", "stream-json", "--verbose"),
+            *(str(find_client(self.program)), "--print", "--output-format", "stream-json", "--verbose"),
             # Whole messages leave out what they cost in output, which their pieces tell.
             "--include-partial-messages",
             *("--model", launch.endpoint.model),

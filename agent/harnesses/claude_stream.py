@@ -105,14 +105,14 @@ class ClaudeStream:
 
 
 def _announced(init: dict[str, Any]) -> frozenset[str]:
-    """Our tools as announced, less those of a server that is not connected.
+    """Our tools that are announced and whose server is connected.
 
-    A tool of the client's own is named when it should be there and is not, or is there and should not be: it then
-    spoils the set.
+    A tool of the client's own that should be there and is not, or is there and should not be, is in the set as well:
+    it is then not the expected one.
     """
     lost = {f"mcp__{server['name']}__" for server in init["mcp_servers"] if server["status"] != "connected"}
     tools = {tool for tool in init["tools"] if not tool.startswith(tuple(lost))}
-    return frozenset(tools ^ set(BUILT_IN))
+    return frozenset(tool.removeprefix(OURS) for tool in tools ^ set(BUILT_IN))
 
 
 def _tokens(reported: dict[str, Any]) -> Usage:

@@ -1,14 +1,17 @@
-"""Finds the coding clients that `make setup-agents` installs, and asks their versions."""
+"""Clients that are installed beside us: where they are, their versions, and what their harnesses have in common."""
 
 import functools
 import os
 import re
 import shutil
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
+from agent.harnesses.checks import known_effort, no_options, no_temperature
 from bench import process
 from bench.errors import ConfigError
+from bench.judge.schemas import SetupRecord
 
 # Where the checkout that this package runs from keeps the clients.
 INSTALLED = Path(__file__).resolve().parents[2] / ".agents" / "node_modules" / ".bin"
@@ -25,7 +28,9 @@ def find_client(program: str) -> Path:
     """
     found = installed_client(program)
     if found is None:
-        raise ConfigError(f"the client '{program}' is not here; run `make setup-agents`, or put it on PATH")
+        raise ConfigError(
+            f"the client '{program}' is not here; run `make setup-agents` (Claude Code, Codex), or put it on PATH"
+        )
     return found
 
 
@@ -48,5 +53,33 @@ def client_version(client: Path, question: str = "--version") -> str:
         said = process.run([str(client), question], limits=process.Limits(wall_s=_ASKED_S), env=env)
     version = _VERSION.search(said.output) if said.ok else None
     if version is None:
-        raise ConfigError(f"{client}: names no version ({said.output.strip()[-200:]}); run `make setup-agents` again")
+        told = said.output.strip()[-200:]
+        raise ConfigError(f"`{client} {question}` prints no version, but {told!r}; install the client again")
     return version[0].rstrip(".")
+
+
+class ClientHarness:
+    """The base of a harness whose client is an installed program.
+
+    `program` is found by `find_client` and tells its version when it is called with `version_option`; `efforts` are
+    those that it knows.
+    """
+
+    name: str
+    program: str
+    version_option = "--version"
+    efforts: tuple[str, ...] = ()
+    takes_temperature = True
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        no_options(self.name, options)
+
+    @property
+    def version(self) -> str:
+        return client_version(find_client(self.program), self.version_option)
+
+    def check(self, setup: SetupRecord) -> None:
+        known_effort(self.name, setup, self.efforts)
+        if not self.takes_temperature:
+            no_temperature(self.name, setup)
+        client_version(find_client(self.program), self.version_option)

@@ -10,16 +10,13 @@ from dataclasses import replace
 from typing import Any
 
 from agent.harnesses import Command, Event, Launch, WireFormat
-from agent.harnesses.checks import known_effort, no_options, no_temperature
-from agent.harnesses.clients import client_version, find_client
+from agent.harnesses.clients import ClientHarness, find_client
 from agent.harnesses.follow import Followed, follow
 from agent.harnesses.stream import too_long
-from agent.tools.offered import Tool
 from agent.tools.settings import SERVER
 from agent.usage import Usage
-from bench.judge.schemas import End, SetupRecord
+from bench.judge.schemas import End
 
-EFFORTS = ("minimal", "low", "medium", "high", "xhigh")
 PROVIDER, KEY = "kcourt", "KCOURT_MODEL_KEY"
 SESSIONS = "sessions/**/rollout-*.jsonl"
 # A tool waits for a judge that restarts, or behind a queue of other agents.
@@ -31,37 +28,27 @@ _OFF = ("apps", "goals", "image_generation", "plugins", "skill_search", "shell_s
 _CALLS = frozenset({"command_execution", "mcp_tool_call", "file_change"})
 
 
-class Codex:
+class Codex(ClientHarness):
     """Takes no options."""
 
-    name, log_name = "codex", "codex.log"
+    name, log_name, program = "codex", "codex.log", "codex"
     wire_format: WireFormat = "responses"
     resumes = True
+    efforts = ("minimal", "low", "medium", "high", "xhigh")
+    takes_temperature = False
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        no_options(self.name, options)
+        super().__init__(options)
         self._stream = CodexStream(frozenset())
-
-    @property
-    def version(self) -> str:
-        return client_version(find_client("codex"))
-
-    def announces(self, tool: Tool) -> str:
-        return tool.value
-
-    def check(self, setup: SetupRecord) -> None:
-        known_effort(self.name, setup, EFFORTS)
-        no_temperature(self.name, setup)
-        client_version(find_client("codex"))
 
     def command(self, launch: Launch) -> Command:
         assert launch.endpoint is not None
-        self._stream = CodexStream(frozenset(map(self.announces, launch.tools)))
+        self._stream = CodexStream(frozenset(launch.tools))
         own = launch.home / ".codex"
         own.mkdir(parents=True, exist_ok=True)
         (own / "config.toml").write_text(config_text(launch), encoding="utf-8")
         argv = (
-            *(str(find_client("codex")), "exec", "--json", "--skip-git-repo-check"),
+            *(str(find_client(self.program)), "exec", "--json", "--skip-git-repo-check"),
             # Nobody can be asked, and what keeps the agent in its place is the seal around the client.
             *("--dangerously-bypass-approvals-and-sandbox", "--cd", str(launch.folder)),
             *(("resume", launch.resume) if launch.resume else ()),
@@ -83,7 +70,7 @@ def config_text(launch: Launch) -> str:
         "model_provider": PROVIDER,
         "check_for_update_on_startup": False,
         "web_search": "disabled",
-        # The prompt is all that an agent is told; the folders above its own may hold pages for other work.
+        # Nothing but the prompt may instruct the agent; the folders above its own may hold pages for other work.
         "project_doc_max_bytes": 0,
     }
     if launch.effort:

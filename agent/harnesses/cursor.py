@@ -6,44 +6,30 @@ reports no tokens, so that only time limits what an episode uses.
 
 import json
 import os
-from collections.abc import Mapping
 from typing import Any
 
 from agent.harnesses import Command, Event, Launch, WireFormat
-from agent.harnesses.checks import known_effort, no_options, no_temperature
-from agent.harnesses.clients import client_version, find_client
+from agent.harnesses.clients import ClientHarness, find_client
 from agent.harnesses.follow import Followed, follow
 from agent.harnesses.stream import read_line, too_long
-from agent.tools.offered import Tool
 from agent.tools.settings import SERVER
 from agent.usage import Usage
 from bench.errors import ConfigError
 from bench.judge.schemas import End, SetupRecord
 
-PROGRAM, KEY = "cursor-agent", "CURSOR_API_KEY"
+KEY = "CURSOR_API_KEY"
 
 
-class Cursor:
+class Cursor(ClientHarness):
     """Takes no options."""
 
-    name, log_name = "cursor", "cursor.log"
+    name, log_name, program = "cursor", "cursor.log", "cursor-agent"
     wire_format: WireFormat = "own"
     resumes = True
-
-    def __init__(self, options: Mapping[str, str]) -> None:
-        no_options(self.name, options)
-
-    @property
-    def version(self) -> str:
-        return client_version(find_client(PROGRAM))
-
-    def announces(self, tool: Tool) -> str:
-        return tool.value
+    takes_temperature = False
 
     def check(self, setup: SetupRecord) -> None:
-        known_effort(self.name, setup, ())
-        no_temperature(self.name, setup)
-        client_version(find_client(PROGRAM))
+        super().check(setup)
         if not os.environ.get(KEY):
             raise ConfigError(
                 f"{KEY} is not set where agents run: the client asks Cursor's own service; export a key made for this, "
@@ -51,7 +37,7 @@ class Cursor:
             )
 
     def command(self, launch: Launch) -> Command:
-        client = str(find_client(PROGRAM))
+        client = str(find_client(self.program))
         own = launch.home / ".cursor"
         own.mkdir(parents=True, exist_ok=True)
         (own / "mcp.json").write_bytes(launch.mcp_file.read_bytes())
@@ -64,8 +50,7 @@ class Cursor:
         )
         # Its first event names no tools; another command of it does, and starts their server for that.
         ready = (client, "mcp", "list-tools", SERVER)
-        tools = tuple(map(self.announces, launch.tools))
-        followed = Followed(argv=argv, root=launch.home, ready=ready, tools=tools)
+        followed = Followed(argv=argv, root=launch.home, ready=ready, tools=launch.tools)
         return follow(followed, launch, {KEY: os.environ[KEY]})
 
     def read(self, line: bytes) -> Event:

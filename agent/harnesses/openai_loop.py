@@ -4,14 +4,11 @@ import sys
 from collections.abc import Mapping
 
 from agent.harnesses import Command, Event, Launch, WireFormat
-from agent.harnesses.checks import known_effort, no_options
+from agent.harnesses.checks import CHAT_EFFORTS, known_effort, no_options
 from agent.harnesses.openai_loop_client import LoopSettings
 from agent.harnesses.stream import read_line
 from agent.journal import write_private
-from agent.tools.offered import Tool
 from bench.judge.schemas import SetupRecord
-
-EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh")
 
 
 class OpenAILoop:
@@ -27,11 +24,8 @@ class OpenAILoop:
 
         self.version = version("kernelcourt")
 
-    def announces(self, tool: Tool) -> str:
-        return tool.value
-
     def check(self, setup: SetupRecord) -> None:
-        known_effort(self.name, setup, EFFORTS)
+        known_effort(self.name, setup, CHAT_EFFORTS)
 
     def command(self, launch: Launch) -> Command:
         assert launch.endpoint is not None

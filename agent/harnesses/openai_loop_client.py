@@ -5,7 +5,7 @@
 
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,10 @@ import stamina
 from pydantic import Field
 
 from agent.harnesses.openai_loop_tools import call, functions
-from agent.harnesses.stream import emit, too_long
+from agent.harnesses.stream import chat_tokens, emit, too_long
 from agent.tools.settings import ToolSettings
 from agent.tools.toolbox import Toolbox
+from agent.usage import Usage
 from bench.judge.schemas import Closed, End
 
 # A model may think for long before its first byte; a request that fails is asked again for about two minutes.
@@ -28,7 +29,7 @@ _SHOWN_CHARS = 2000
 
 
 class LoopSettings(Closed):
-    """What the loop is told. `url` is that of chat completions, `key` the run's own."""
+    """The settings of one session. `url` is that of chat completions, `key` the run's own."""
 
     url: str
     key: str = Field(repr=False)
@@ -54,7 +55,7 @@ class Turn:
     calls: list[dict[str, Any]]
     cut: bool
     model: str
-    usage: dict[str, Any]
+    usage: Usage
 
 
 class Model:
@@ -78,7 +79,7 @@ class Model:
         except httpx.TransportError as error:
             raise Refused(End.API, f"{type(error).__name__}: {error}") from error
         except (ValueError, TypeError, KeyError, IndexError) as error:
-            raise Refused(End.API, f"no chat completion: {error!r}") from error
+            raise Refused(End.API, f"the answer is no chat completion: {error!r}") from error
 
     @stamina.retry(
         on=lambda error: _passes(error), attempts=ATTEMPTS, timeout=None, wait_initial=FIRST_PAUSE_S,
@@ -105,24 +106,14 @@ def turn_of(answer: dict[str, Any], asked: str, api_s: float) -> Turn:
     choice = answer["choices"][0]
     calls = choice["message"].get("tool_calls") or []
     told = {"content": choice["message"].get("content"), "tool_calls": calls or None}
-    message = {"role": "assistant"} | {name: value for name, value in told.items() if value is not None}
     model = str(answer.get("model") or asked)
-    usage = _used(answer.get("usage") or {}) | {"turns": 1, "tool_calls": len(calls), "api_s": api_s}
     return Turn(
-        message, calls, choice.get("finish_reason") == "length", asked if model.startswith(asked) else model, usage
+        message={"role": "assistant"} | {name: value for name, value in told.items() if value is not None},
+        calls=calls,
+        cut=choice.get("finish_reason") == "length",
+        model=asked if model.startswith(asked) else model,
+        usage=chat_tokens(answer.get("usage") or {}) + Usage(turns=1, tool_calls=len(calls), api_s=api_s),
     )
-
-
-def _used(reported: dict[str, Any]) -> dict[str, Any]:
-    """Tokens by kind; a server that reports none leaves them unknown."""
-    if "prompt_tokens" not in reported:
-        return {}
-    cached = (reported.get("prompt_tokens_details") or {}).get("cached_tokens") or 0
-    return {
-        "tokens_fresh": reported["prompt_tokens"] - cached,
-        "tokens_cached": cached,
-        "tokens_output": reported.get("completion_tokens") or 0,
-    }
 
 
 def converse(model: Model, box: Toolbox, prompt: str) -> End:
@@ -130,7 +121,7 @@ def converse(model: Model, box: Toolbox, prompt: str) -> End:
     messages: list[dict[str, Any]] = [{"role": "user", "content": prompt}]
     while True:
         turn = model.ask(messages)
-        emit("turn", message=turn.message, model=turn.model, usage=turn.usage)
+        emit("turn", message=turn.message, model=turn.model, usage=asdict(turn.usage))
         messages.append(turn.message)
         if not turn.calls:
             return End.CONTEXT if turn.cut else End.FINISHED

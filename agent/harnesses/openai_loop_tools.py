@@ -8,7 +8,7 @@ from pydantic import Field, ValidationError
 
 from agent.tools.shown import capped
 from agent.tools.spec import Spec
-from agent.tools.toolbox import Reply, Toolbox, refusal
+from agent.tools.toolbox import CHANGE, Reply, Toolbox, refusal
 from bench import process
 from bench.judge.schemas import Closed
 from bench.wording import first_fault
@@ -81,14 +81,14 @@ def call(box: Toolbox, name: str, arguments: str) -> Reply:
     try:
         given = json.loads(arguments or "{}")
     except ValueError as error:
-        return refusal("bad_arguments", f"{name}: the arguments are no JSON: {error}", "call the tool again")
+        return refusal("bad_arguments", f"{name}: the arguments are no JSON: {error}", "send one JSON object")
     if name not in OWN:
         return box.call(name, given)
     spec = OWN[name]
     try:
         return Reply(spec.does(box, spec.takes.model_validate(given)))
     except ValidationError as error:
-        fault = first_fault(error, spec.takes.model_fields)
-        return refusal("bad_arguments", f"{name}: {fault}", "call the tool again")
+        fault = first_fault(error, spec.takes)
+        return refusal("bad_arguments", f"{name}: {fault}", CHANGE)
     except (OSError, ValueError) as error:
-        return refusal("failed", f"{name}: {error}", "change what the message names, then call the tool again")
+        return refusal("failed", f"{name}: {error}", CHANGE)

@@ -9,7 +9,6 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from agent.harnesses import Command, Event, Launch, WireFormat
 from agent.harnesses.stream import read_line
-from agent.tools.offered import Tool
 from bench.errors import ConfigError
 from bench.judge.schemas import Closed, SetupRecord
 from bench.wording import first_fault
@@ -52,7 +51,7 @@ def read_plan(path: Path) -> dict[str, tuple[CallStep | ExitStep | SleepStep, ..
     try:
         return _PLAN.validate_json(path.read_bytes())
     except OSError as error:
-        raise ConfigError(f"{path}: cannot be read ({error.strerror})") from error
+        raise ConfigError(f"{path}: cannot be read ({error.strerror}); write the plan there") from error
     except ValidationError as error:
         raise ConfigError(f"{path}: {first_fault(error)}") from error
 
@@ -67,15 +66,12 @@ class Scripted:
     def __init__(self, options: Mapping[str, str]) -> None:
         if set(options) != {"plan"}:
             given = ", ".join(sorted(options)) or "none"
-            raise ConfigError(f"harness scripted takes the option 'plan' (a JSON file) alone; given: {given}")
+            raise ConfigError(f"harness scripted takes one option, 'plan' (a JSON file); given: {given}")
         from importlib.metadata import version
 
         self.version = version("kernelcourt")
         self._plan = Path(options["plan"]).resolve()
         self._steps = read_plan(self._plan)
-
-    def announces(self, tool: Tool) -> str:
-        return tool.value
 
     def check(self, setup: SetupRecord) -> None:
         """A plan is played whatever the setup says of a model."""

@@ -9,15 +9,12 @@ from pathlib import Path
 from agent.harnesses.scripted import CallStep, ExitStep, SleepStep, read_plan
 from agent.harnesses.stream import emit
 from agent.tools.judge_tools import JudgeTools
-from agent.tools.score import score
 from agent.tools.settings import ToolSettings
-from agent.tools.submit import submit
 from bench.errors import KernelcourtError
 from bench.judge.client import JudgeRefused
 
 # What a step pretends to have used, so that budgets and records have something to count.
 STEP_USAGE = {"tokens_fresh": 1000, "tokens_cached": 0, "tokens_output": 100, "turns": 1, "tool_calls": 1}
-_TOOLS = {"score": score, "submit": submit}
 _SERVER_ERROR = 500
 
 
@@ -54,11 +51,11 @@ def _play(step: CallStep | ExitStep | SleepStep, tools: JudgeTools) -> int | Non
 
 def _call(step: CallStep, tools: JudgeTools) -> int | None:
     """Call a tool; a refusal is an answer to the agent, a judge that is gone ends the client."""
-    name = f"{tools.settings.kernel}{tools.settings.language.suffix}"
+    name = tools.settings.source_name
     shutil.copyfile(step.file, tools.settings.folder / name)
     emit("tool_call", tool=step.tool, file=str(step.file), usage=STEP_USAGE)
     try:
-        answer = _TOOLS[step.tool](tools, name)
+        answer = tools.ask(step.tool, name)
     except JudgeRefused as error:
         emit("tool_error", tool=step.tool, code=error.code, message=error.message)
         return 1 if error.status is None or error.status >= _SERVER_ERROR else None

@@ -1,4 +1,4 @@
-"""The lines that our own clients print, one JSON object each, and what they mean to the driver."""
+"""The lines that our own clients print, one JSON object each; and what the answers of a model's server mean."""
 
 import json
 import re
@@ -16,8 +16,14 @@ TOO_LONG = re.compile(
 
 
 def emit(kind: str, **facts: Any) -> None:
-    """Print one line: `init` with `tools`, `result` with `end`, or any other; each may carry `usage` and `model`."""
-    sys.stdout.write(json.dumps({"type": kind} | facts) + "\n")
+    """Print one line: `init` with `tools`, `result` with `end`, or any other; each may carry `usage` and `model`.
+
+    Raises:
+        ValueError, TypeError, KeyError: the driver would not understand the line, and pass over it.
+    """
+    line = json.dumps({"type": kind} | facts)
+    _event(json.loads(line))
+    sys.stdout.write(line + "\n")
     sys.stdout.flush()
 
 
@@ -37,6 +43,14 @@ def _event(facts: dict[str, Any]) -> Event:
         model=facts.get("model"),
         end=End(facts["end"]) if kind == "result" else None,
     )
+
+
+def chat_tokens(reported: dict[str, Any]) -> Usage:
+    """Tokens by kind of the `usage` of a chat completion; unknown where a server reports none."""
+    if "prompt_tokens" not in reported:
+        return NOTHING
+    cached = (reported.get("prompt_tokens_details") or {}).get("cached_tokens") or 0
+    return Usage(reported["prompt_tokens"] - cached, cached, reported.get("completion_tokens") or 0)
 
 
 def too_long(text: object) -> bool:

@@ -4,8 +4,8 @@ import json
 from typing import Any
 
 from agent.harnesses import Event
-from agent.harnesses.stream import read_line, too_long
-from agent.usage import NOTHING, Usage
+from agent.harnesses.stream import chat_tokens, read_line, too_long
+from agent.usage import Usage
 from bench.judge.schemas import End
 
 # Ends by the agent's own rules: it is done, or it has not kept to the form of an answer.
@@ -62,11 +62,5 @@ def _of_message(message: dict[str, Any]) -> Event:
     if not isinstance(response, dict):
         return Event()
     calls = len(extra.get("actions") or [])
-    return Event(usage=_tokens(response.get("usage") or {}) + Usage(turns=1, tool_calls=calls), model=response["model"])
-
-
-def _tokens(reported: dict[str, Any]) -> Usage:
-    if "prompt_tokens" not in reported:
-        return NOTHING
-    cached = (reported.get("prompt_tokens_details") or {}).get("cached_tokens") or 0
-    return Usage(reported["prompt_tokens"] - cached, cached, reported.get("completion_tokens") or 0)
+    usage = chat_tokens(response.get("usage") or {}) + Usage(turns=1, tool_calls=calls)
+    return Event(usage=usage, model=response["model"])

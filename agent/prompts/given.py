@@ -4,12 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from agent.tools.offered import Tool
-from bench.errors import ConfigError
 from bench.judge.schemas import Closed
-from bench.wording import first_fault
+from bench.wording import read_model
 
 # Names inside the folder of a setup.
 PROMPT, BRIEF, CONTRACTS, SKILLS, FILES = "prompt.md", "brief.json", "contracts", "skills", "files"
@@ -38,16 +35,8 @@ def contract_file(folder: Path, kernel: str) -> Path:
 
 
 def read_brief(folder: Path) -> Brief:
-    """Raises ConfigError naming the file and its first fault."""
-    path = folder / BRIEF
-    try:
-        return Brief.model_validate_json(path.read_bytes())
-    except OSError as error:
-        raise ConfigError(
-            f"{path}: cannot be read ({error.strerror}); stage what the setup's agents are given"
-        ) from error
-    except ValidationError as error:
-        raise ConfigError(f"{path}: {first_fault(error, Brief.model_fields)}") from error
+    """The brief of a setup; raises ConfigError naming the file and its first fault."""
+    return read_model(folder / BRIEF, Brief, "stage what the setup's agents are given, or render the setup again")
 
 
 def read_contract(folder: Path, kernel: str) -> dict[str, Any]:

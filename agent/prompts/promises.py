@@ -70,41 +70,6 @@ def broken(text: str, enforced: Enforced) -> Promise | None:
     return min((found for found in promises(text, enforced) if found.broken), key=lambda one: one.start, default=None)
 
 
-def promised_tools(text: str) -> frozenset[Tool]:
-    """The tools that a text names as tools."""
-    return frozenset(tool for tool in Tool if _naming(tool).search(text))
-
-
-def promises_resubmission(text: str) -> bool:
-    """Whether a text speaks of more than one submission."""
-    return _AGAIN.search(text) is not None
-
-
-def promised_seconds(text: str) -> set[float]:
-    """Wall clocks that a text gives as limits, s."""
-    return {_seconds(match) for match in _limits(_SECONDS, text)}
-
-
-def promised_tokens(text: str) -> set[float]:
-    """Token caps that a text gives."""
-    return {_number(match) for match in _limits(_TOKENS, text)}
-
-
-def promised_versions(text: str) -> set[int]:
-    """How many versions a text asks for."""
-    return {_asked(match) for match in _VERSIONS.finditer(text)}
-
-
-def promises_to_go_on(text: str) -> bool:
-    """Whether a text says that a session which ends early is resumed."""
-    return _RESUMED.search(text) is not None
-
-
-def promised_builds(text: str) -> set[str]:
-    """Build commands that a text shows."""
-    return {match["command"].strip() for match in _BUILD.finditer(text)}
-
-
 def _naming(tool: Tool) -> re.Pattern[str]:
     """A tool's name where it means the tool: in code, as a route, in a call, or beside the word `tool`."""
     name = tool.value

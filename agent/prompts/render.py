@@ -12,7 +12,7 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined, Template, TemplateError, TemplateSyntaxError
 
 from agent.budget import Budget, BudgetMode
-from agent.prompts.given import FILES, SKILL_PAGE, SKILLS, Brief
+from agent.prompts.given import FILES, SKILL_PAGE, Brief
 from bench.judge.schemas import SubmissionMode
 
 # The shipped sections, in the order of a prompt; those that a treatment adds follow in its own order.
@@ -26,7 +26,7 @@ class Facts:
     """What a prompt is filled with.
 
     `text` is the problem's own, `contract` what the judge's `/task/<kernel>` answers, `start` the names of the
-    files in the agent's folder, `given` the folder that holds skills and files.
+    files in the agent's folder, `given` the folder that holds its files, `skills` the one that holds its skills.
     """
 
     text: str
@@ -36,11 +36,12 @@ class Facts:
     budget: Budget
     brief: Brief
     given: Path
+    skills: Path
 
     def context(self) -> dict[str, Any]:
         """Name → value, as sections use them."""
         skills = [
-            {"name": skill.name, "trigger": skill.trigger, "path": self.given / SKILLS / skill.name / SKILL_PAGE}
+            {"name": skill.name, "trigger": skill.trigger, "path": self.skills / skill.name / SKILL_PAGE}
             for skill in self.brief.skills
         ]
         return {
@@ -86,7 +87,7 @@ def sections_of(template: str) -> dict[str, str]:
 
 
 def go_on(remaining_s: float, mode: SubmissionMode) -> str:
-    """What an agent is told whose session is resumed."""
+    """The prompt of a resumed session."""
     if mode is SubmissionMode.MULTI:
         how = "Submit again what is better than your last submission: that one counts."
     else:

@@ -1,1 +1,1 @@
-"""What an agent can call, one file a tool; the MCP server that offers these to a client belongs here too."""
+"""What an agent can call: one file a tool, and the server that offers them to a client by MCP."""

@@ -1,11 +1,11 @@
-"""Wires the judge's tools: attaches rank, token, language, attempt and tokens, never a model's choice."""
+"""The judge as one attempt may use it: what a model must not choose is attached here, and every call is kept."""
 
 import contextlib
 import fcntl
 import json
 import uuid
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 from agent.answers import SOURCE_CAP_BYTES, Call, Pending, Refusal, read_calls, read_pending
 from agent.journal import append_json, utc_now, write_private
@@ -15,6 +15,7 @@ from bench.errors import UsageError
 from bench.judge.client import ATTEMPTS, Envelope, JudgeRefused
 from bench.judge.schemas import (
     Answer,
+    Closed,
     GradeRequest,
     Outcome,
     ProfileAnswer,
@@ -24,15 +25,17 @@ from bench.judge.schemas import (
     SearchRequest,
 )
 
+A = TypeVar("A", Answer, ProfileAnswer, SearchAnswer)
+
 
 class JudgeTools:
-    """The judge as one attempt may use it; every call is kept in the evidence."""
+    """Attaches rank, token, language, attempt and tokens from `settings`; keeps every call in the evidence."""
 
     def __init__(self, settings: ToolSettings, tries: int = ATTEMPTS) -> None:
         self.settings = settings
         self._judges = Judges(settings.judge_urls, settings.home_rank, settings.token, settings.failover, tries)
 
-    def ask(self, route: Route, source_file: str, workspace_bytes: int = 0) -> Answer:
+    def ask(self, route: Route, source_file: str) -> Answer:
         """Have a file of the folder graded.
 
         The file's text travels, not its path: a retry under the same key then means the same source, whatever
@@ -42,7 +45,7 @@ class JudgeTools:
             UsageError: the file cannot be sent; the message says why.
             JudgeRefused: the judge's own refusal.
         """
-        request = GradeRequest(**self._submission(source_file, workspace_bytes))
+        request = GradeRequest(**self._submission(source_file))
         pending = Pending(key=uuid.uuid4().hex, tokens=self._tokens(), request=request)
         if route != "submit":
             return self._send(route, pending)
@@ -50,28 +53,16 @@ class JudgeTools:
             write_private(self.settings.pending_file, pending.model_dump_json(exclude_none=True))
             return self._send(route, pending)
 
-    def profile(self, source_file: str, tool: ProfileTool, workspace_bytes: int = 0) -> ProfileAnswer:
+    def profile(self, source_file: str, tool: ProfileTool) -> ProfileAnswer:
         """Have a file of the folder profiled; it counts as nothing. Raises what `ask` raises."""
-        request = ProfileRequest(tool=tool, **self._submission(source_file, workspace_bytes))
+        request = ProfileRequest(tool=tool, **self._submission(source_file))
         call = Call(at=utc_now(), route="profile", key=uuid.uuid4().hex, tokens=self._tokens())
-        try:
-            answer = self._judges.profile(request)
-        except JudgeRefused as error:
-            self._keep(call, refusal=_refusal(error))
-            raise
-        self._keep(call, profile=answer)
-        return answer
+        return self._kept(call, "profile", lambda: self._judges.profile(request))
 
     def search(self, query: str) -> SearchAnswer:
         """Search the web; it counts as nothing. Raises JudgeRefused."""
         call = Call(at=utc_now(), route="search", key=uuid.uuid4().hex, tokens=self._tokens())
-        try:
-            answer = self._judges.search(SearchRequest(query=query))
-        except JudgeRefused as error:
-            self._keep(call, refusal=_refusal(error))
-            raise
-        self._keep(call, search=answer)
-        return answer
+        return self._kept(call, "search", lambda: self._judges.search(SearchRequest(query=query)))
 
     def settle(self) -> None:
         """Ask again for the answer to a submit whose caller died before it came, if there is one."""
@@ -90,30 +81,39 @@ class JudgeTools:
             yield
 
     def _send(self, route: Route, pending: Pending) -> Answer:
-        call = Call(at=utc_now(), route=route, key=pending.key, tokens=pending.tokens)
         envelope = Envelope(key=pending.key, attempt=self.settings.attempt, tokens=pending.tokens)
-        try:
+
+        def ask() -> Answer:
             answer = self._judges.ask(route, pending.request, envelope)
+            if route == "score" and answer.outcome is Outcome.SOLVED:
+                kept = self.settings.scored_source(answer.grade_id)
+                kept.write_text(pending.request.source or "", encoding="utf-8", newline="")
+            return answer
+
+        call = Call(at=utc_now(), route=route, key=pending.key, tokens=pending.tokens)
+        return self._kept(call, "answer", ask)
+
+    def _kept(self, call: Call, field: str, ask: Callable[[], A]) -> A:
+        """What `ask` returns or raises, once `call` is in the evidence with it; an answer is in the line's `field`."""
+        try:
+            answer = ask()
         except JudgeRefused as error:
-            self._keep(call, refusal=_refusal(error))
+            refusal = Refusal(code=error.code, status=error.status, message=error.message)
+            self._keep(call, "refusal", refusal)
             raise
-        if route == "score" and answer.outcome is Outcome.SOLVED:
-            kept = self.settings.scored_source(answer.grade_id)
-            kept.write_text(pending.request.source or "", encoding="utf-8", newline="")
-        self._keep(call, answer=answer)
+        self._keep(call, field, answer)
         return answer
 
-    def _keep(self, call: Call, **end: Answer | ProfileAnswer | SearchAnswer | Refusal) -> None:
-        call = call.model_copy(update={"at": utc_now(), **end})
-        append_json(self.settings.answers_file, json.loads(call.model_dump_json()))
+    def _keep(self, call: Call, field: str, end: Closed) -> None:
+        line = call.model_copy(update={"at": utc_now(), field: end}).model_dump_json()
+        append_json(self.settings.answers_file, json.loads(line))
 
-    def _submission(self, source_file: str, workspace_bytes: int) -> dict[str, Any]:
+    def _submission(self, source_file: str) -> dict[str, Any]:
         """The fields that every request has."""
         return {
             "kernel": self.settings.kernel,
             "language": self.settings.language,
             "source": self._read(source_file),
-            "workspace_bytes": workspace_bytes,
         }
 
     def _tokens(self) -> int:
@@ -128,13 +128,9 @@ class JudgeTools:
             raise UsageError(f"{source_file}: outside your folder; write {expected} and name that")
         try:
             if path.stat().st_size > SOURCE_CAP_BYTES:
-                raise UsageError(f"{source_file}: a source has at most {SOURCE_CAP_BYTES} bytes")
+                raise UsageError(f"{source_file}: larger than {SOURCE_CAP_BYTES} bytes; write a smaller source")
             return path.read_bytes().decode()
         except OSError as error:
             raise UsageError(f"{source_file}: cannot be read ({error.strerror}); write it first") from error
         except UnicodeDecodeError as error:
-            raise UsageError(f"{source_file}: not UTF-8 text at byte {error.start}; a source is text") from error
-
-
-def _refusal(error: JudgeRefused) -> Refusal:
-    return Refusal(code=error.code, status=error.status, message=error.message)
+            raise UsageError(f"{source_file}: not UTF-8 text at byte {error.start}; write it as text") from error

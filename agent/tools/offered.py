@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from enum import StrEnum
 
-from bench.judge.schemas import PROFILED, Language, SubmissionMode
+from bench.judge.schemas import Language, SubmissionMode, not_profiled
 
 
 class Tool(StrEnum):
@@ -25,9 +25,7 @@ def why_forbidden(tool: Tool, mode: SubmissionMode, language: Language) -> str:
     """Why a judge would refuse this tool to such a setup; an empty text when it would not."""
     if tool in _PREVIEWS and mode is SubmissionMode.BLIND:
         return "submission mode blind shows nothing before the submit"
-    if tool is Tool.PROFILE and language not in PROFILED:
-        return f"{language} is not profiled, only {', '.join(PROFILED)}"
-    return ""
+    return not_profiled(language) if tool is Tool.PROFILE else ""
 
 
 def offered(

@@ -1,28 +1,18 @@
 """Tool `search`: looks something up on the web, through the judge."""
 
-from typing import TYPE_CHECKING
-
 from pydantic import Field
 
 from agent.tools.shown import looked_up
 from agent.tools.spec import Spec
-from bench.judge.schemas import Closed, SearchAnswer
-
-if TYPE_CHECKING:
-    from agent.tools.judge_tools import JudgeTools
+from bench.judge.schemas import Closed
 
 
 class SearchInput(Closed):
     query: str = Field(description="What to look up, in a few words.", min_length=1, max_length=500)
 
 
-def search(tools: "JudgeTools", query: str) -> SearchAnswer:
-    """Search the web; it counts as nothing. Raises JudgeRefused."""
-    return tools.search(query)
-
-
 SPEC = Spec(
     "Look something up on the web: sources with excerpts, or a summary of them. It counts as nothing.",
     SearchInput,
-    lambda box, given: looked_up(search(box.judge, given.query)),
+    lambda box, given: looked_up(box.judge.search(given.query)),
 )

@@ -11,7 +11,7 @@ from bench.errors import KernelcourtError
 
 async def serve(box: Toolbox) -> None:
     """Answer one client until it closes the stream. Calls run side by side; one that is given up goes on."""
-    # Not above: whoever walks through this package need not have the SDK, which costs most of the start.
+    # Imported here: importing this module must work without the SDK, and the SDK costs most of the start.
     import mcp.types
     from anyio import to_thread
     from mcp.server.context import ServerRequestContext

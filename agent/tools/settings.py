@@ -2,21 +2,18 @@
 
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from agent.tools.offered import Tool
-from bench.errors import ConfigError
 from bench.judge.schemas import Closed, Language, SubmissionMode
-from bench.wording import first_fault
+from bench.wording import read_model
 
 # The server of the tools as clients know it.
 SERVER = "kcourt"
-# Names the file to whoever calls a tool by the command line.
+# The variable that names the file to `kcourt tool`.
 VARIABLE = "KCOURT_TOOLS"
 
 
 class ToolSettings(Closed):
-    """What the tools of one attempt are told."""
+    """The settings of one attempt's tools."""
 
     kernel: str
     language: Language
@@ -54,10 +51,5 @@ class ToolSettings(Closed):
 
     @classmethod
     def read(cls, path: Path) -> "ToolSettings":
-        """Raises ConfigError naming the file and its first fault."""
-        try:
-            return cls.model_validate_json(path.read_bytes())
-        except OSError as error:
-            raise ConfigError(f"{path}: no settings of tools there ({error.strerror})") from error
-        except ValidationError as error:
-            raise ConfigError(f"{path}: no settings of tools there: {first_fault(error, cls.model_fields)}") from error
+        """Load from a JSON file; raises ConfigError naming the file and its first fault."""
+        return read_model(path, cls, "name the tools.json that the driver wrote into the attempt's folder")

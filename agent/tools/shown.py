@@ -5,7 +5,7 @@ from typing import Any
 
 from bench.judge.schemas import Answer, Outcome, ProfileAnswer, SearchAnswer
 
-# Clients refuse or spill a result of some ten thousand tokens; a build log or a report is told by its two ends.
+# Clients refuse or spill a result of some ten thousand tokens; of a build log or a report the two ends tell most.
 TEXT_CAP_CHARS = 12_000
 _DIGITS = 4
 

@@ -13,7 +13,7 @@ from agent.tools.offered import Tool
 from agent.tools.settings import ToolSettings
 from agent.tools.spec import FileInput, Spec
 from bench.errors import KernelcourtError
-from bench.wording import first_fault, nearest
+from bench.wording import did_you_mean, first_fault
 
 if TYPE_CHECKING:
     from agent.tools.judge_tools import JudgeTools
@@ -26,7 +26,16 @@ SPECS: dict[Tool, Spec] = {
     Tool.SYNTAX_CHECK: syntax_check.SPEC,
 }
 _LATER = "call the tool again in a minute; a call that was answered so counts as nothing"
-_CHANGE = "change what the message names, then call the tool again"
+CHANGE = "change what the message names, then call the tool again"
+_WITHOUT = "go on without this tool"
+# What to do after a judge's refusal that is neither passing nor the fault of what was sent.
+_NEXT = {
+    "no_answer_yet": _LATER,
+    "search_failed": "go on without, or call the tool again in a minute",
+    **dict.fromkeys(("not_provisioned", "searches_spent", "tool_withheld", "blind_mode"), _WITHOUT),
+    "already_submitted": "nothing more is to be done: end your work",
+    "submit_in_flight": "wait for the answer to your other submit",
+}
 
 
 @dataclass(frozen=True)
@@ -79,21 +88,24 @@ class Toolbox:
 
         if name not in self.settings.tools:
             known = ", ".join(self.settings.tools)
-            near = nearest(name, self.settings.tools)
-            return refusal("unknown_tool", f"there is no tool '{name}'; the tools are {known}", f"call {near}")
+            return refusal(
+                "unknown_tool",
+                f"there is no tool '{name}'; the tools are {known}",
+                did_you_mean(name, self.settings.tools),
+            )
         spec = SPECS[Tool(name)]
         try:
             given = spec.takes.model_validate(arguments)
         except ValidationError as error:
-            fault = first_fault(error, spec.takes.model_fields)
-            return refusal("bad_arguments", f"{name}: {fault}", _CHANGE)
+            fault = first_fault(error, spec.takes)
+            return refusal("bad_arguments", f"{name}: {fault}", CHANGE)
         try:
             return Reply(spec.does(self, given))
         except JudgeRefused as error:
-            later = error.passing or error.code == "no_answer_yet"
-            return refusal(error.code, error.message, _LATER if later else _CHANGE)
+            advice = _NEXT.get(error.code, _LATER if error.passing else CHANGE)
+            return refusal(error.code, error.message, advice)
         except KernelcourtError as error:
-            return refusal(error.exit_code.name.lower(), str(error), _CHANGE)
+            return refusal(error.exit_code.name.lower(), str(error), CHANGE)
 
 
 def refusal(code: str, message: str, advice: str) -> Reply:

@@ -1,1 +1,1 @@
-"""Source to artifact: one file a language, compilers and flags in `toolchains.yaml`."""
+"""Source to artifact: compilers and flags are in `toolchains.yaml`; Python is only parsed."""

@@ -1,10 +1,9 @@
 """Builds a submission in its language, the trusted denominator, its float64 twin, and the call shims."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 from bench import abi
-from bench.build import c, cpp, fortran, python
+from bench.build import python
 from bench.build.toolchain import Artifact, compile_shared, toolchains, toolchains_text
 from bench.cache import cached, content_key, default_cache, processor
 from bench.errors import EnvironmentFault, JudgeFault
@@ -12,13 +11,6 @@ from bench.judge.schemas import Language
 from bench.sandbox import Sandbox, scratch_folder
 from bench.task import Task
 from bench.verdict import Rejected
-
-BUILDERS: dict[Language, Callable[[Sandbox, Path, Path], Artifact]] = {
-    Language.C: c.build,
-    Language.CPP: cpp.build,
-    Language.FORTRAN: fortran.build,
-    Language.PYTHON: python.build,
-}
 
 
 def build_submission(sandbox: Sandbox, folder: Path, task: Task, language: Language, source: str) -> Artifact:
@@ -29,7 +21,9 @@ def build_submission(sandbox: Sandbox, folder: Path, task: Task, language: Langu
     """
     path = folder / f"{task.name}{language.suffix}"
     path.write_text(source, encoding="utf-8")
-    return BUILDERS[language](sandbox, folder, path)
+    if language is Language.PYTHON:
+        return python.check(path)
+    return compile_shared(sandbox, folder, path, language)
 
 
 def built_path(folder: Path, task: Task, language: Language) -> Path:
@@ -78,7 +72,10 @@ def call_shim(sandbox: Sandbox, task: Task, language: Language, workspace: bool 
         text = abi.python_shim(task, workspace)
         return cached(folder, content_key(text), ".py", lambda target: _write(target, text))
     text = abi.c_shim(task, workspace)
-    return cached(folder, content_key(text), ".so", lambda target: _compile(sandbox, text, Language.C, (), target))
+    what = f"the call shim of {task.name}"
+    return cached(
+        folder, content_key(text), ".so", lambda target: _compile(sandbox, what, text, Language.C, (), target)
+    )
 
 
 def _write(target: Path, text: str) -> None:
@@ -94,21 +91,23 @@ def _trusted(sandbox: Sandbox, baseline: Path, defines: tuple[str, ...]) -> Arti
         default_cache() / "denominators",
         key,
         ".so",
-        lambda target: _compile(sandbox, text, language, defines, target),
+        lambda target: _compile(sandbox, str(baseline), text, language, defines, target),
     )
     command = tuple(chain.command(baseline.name, path.name, defines))
     return Artifact(path, language, (command,), chain.version)
 
 
-def _compile(sandbox: Sandbox, text: str, language: Language, defines: tuple[str, ...], target: Path) -> None:
-    """Build trusted text; a failure is the judge's fault, not a submission's."""
+def _compile(
+    sandbox: Sandbox, what: str, text: str, language: Language, defines: tuple[str, ...], target: Path
+) -> None:
+    """Build trusted text; a failure is the judge's fault, not a submission's. `what` names it in the error."""
     with scratch_folder() as folder:
         source = folder / f"trusted{language.suffix}"
         source.write_text(text, encoding="utf-8")
         try:
             built = compile_shared(sandbox, folder, source, language, defines)
         except Rejected as error:
-            raise JudgeFault(f"a baseline or call shim does not build:\n{error.log}") from error
+            raise JudgeFault(f"{what} does not build:\n{error.log}") from error
         target.write_bytes(built.path.read_bytes())
 
 

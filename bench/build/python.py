@@ -5,12 +5,15 @@ from pathlib import Path
 
 from bench.build.toolchain import Artifact
 from bench.judge.schemas import Language, Outcome
-from bench.sandbox import Sandbox
 from bench.verdict import Rejected
 
 
-def build(sandbox: Sandbox, folder: Path, source: Path) -> Artifact:
-    """Check the syntax; the module is loaded by the runner alone."""
+def check(source: Path) -> Artifact:
+    """Check the syntax; the runner alone loads the module.
+
+    Raises:
+        Rejected: outcome `build_failed`; the log is the parser's message.
+    """
     try:
         ast.parse(source.read_bytes(), filename=source.name)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:

@@ -28,7 +28,6 @@ class Artifact:
     language: Language
     commands: tuple[tuple[str, ...], ...] = ()
     compiler: str = ""
-    log: str = ""
 
 
 @dataclass(frozen=True)
@@ -122,4 +121,4 @@ def compile_shared(
             {"message": f"{chain.compiler} failed; mend the first error in the log"},
             done.output,
         )
-    return Artifact(output, language, (tuple(argv),), version, done.output)
+    return Artifact(output, language, (tuple(argv),), version)

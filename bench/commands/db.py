@@ -20,7 +20,7 @@ from bench.results.merge import merge
 from bench.results.queries import Assignment
 from bench.results.replay import recorded, write_plan
 from bench.results.trajectories import Point, trajectories
-from bench.wording import nearest
+from bench.wording import did_you_mean
 
 app = typer.Typer(help=__doc__, no_args_is_help=True)
 
@@ -110,6 +110,11 @@ def summary(databases: Databases, as_json: Json = False) -> None:
         f"{counts.grades} grades in {counts.episodes} episodes of {counts.setups} setups;"
         f" {counts.unrecorded_episodes} episodes left no record"
     )
+    if not setups:
+        typer.echo(
+            "no setup asked for them: these are ad hoc grades, which answer nothing (docs/regrade.md lists them)"
+        )
+        return
     columns = ("setup", "episodes", "grades", "answers", "solved", "faster", "suspect", "judge faults")
     console_for().print(plain_table(columns, [tuple(vars(line).values()) for line in setups]))
     console_for().print(results_table(rows))
@@ -162,8 +167,8 @@ def replay(
         episodes = recorded(db, setup, slot)
         known = sorted({one.assignment.setup for one in trajectories(db)})
     if not episodes:
-        near = f"; did you mean {nearest(setup, known)}?" if known else ""
-        raise UsageError(f"--setup: no episode of '{setup}' in slot {slot} asked for a grade here{near}")
+        hint = did_you_mean(setup, known)
+        raise UsageError(f"--setup: no episode of '{setup}' in slot {slot} asked for a grade here; {hint}")
     try:
         plan = write_plan(episodes, into)
     except OSError as error:

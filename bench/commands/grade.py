@@ -9,6 +9,7 @@ import typer
 from bench.adhoc import adhoc_database, as_json, grade_file, language_of
 from bench.court import open_court
 from bench.errors import EnvironmentFault, ExitCode, JudgeFault
+from bench.inputs import sizes_text
 from bench.judge.schemas import Language, Outcome, Preset
 from bench.records import GradeReport
 
@@ -66,9 +67,8 @@ def _show(kernel: str, report: GradeReport) -> None:
     if report.cells:
         table = Table("input", "ratio", "raw", "p", "candidate ms", "baseline ms")
         for cell in report.cells:
-            sizes = " ".join(f"{name}={value}" for name, value in cell.sizes.items())
             table.add_row(
-                sizes,
+                sizes_text(cell.sizes),
                 f"{cell.ratio:.3f}",
                 f"{cell.raw:.3f}",
                 f"{cell.p:.3f}",

@@ -4,6 +4,7 @@ Example: kcourt task list core
 """
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -127,7 +128,10 @@ def validate_tasks(
     summary = {
         "root": str(tasks_root()),
         "kernels": {
-            name: {"verdict": str(worst(checks)), "checks": [check.as_dict() for check in checks]}
+            name: {
+                "verdict": str(worst(checks)),
+                "checks": [{"kernel": name, **asdict(check), "verdict": str(check.verdict)} for check in checks],
+            }
             for name, checks in found.items()
         },
     }

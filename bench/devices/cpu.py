@@ -14,20 +14,25 @@ from bench.cache import processor
 from bench.native import helper
 
 NAME = "cpu"
-_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
+CORES = Path("/sys/devices/system/cpu")
 _FALLBACK_CACHE_BYTES = 64 << 20
-_FREQUENCY = "/sys/devices/system/cpu/cpu{}/cpufreq/scaling_cur_freq"
+_UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+def cache_sizes(core: int, root: Path = CORES) -> dict[str, int]:
+    """Data caches that Linux reports for a core, smallest first: name ("L1", ...) → bytes."""
+    found: dict[str, int] = {}
+    for index in sorted((root / f"cpu{core}" / "cache").glob("index*")):
+        size = (index / "size").read_text().strip()
+        if (index / "type").read_text().strip() != "Instruction" and size[-1:] in _UNITS:
+            found[f"L{(index / 'level').read_text().strip()}"] = int(size[:-1]) * _UNITS[size[-1]]
+    return dict(sorted(found.items(), key=lambda item: item[1]))
 
 
 @lru_cache(maxsize=1)
 def last_level_cache_bytes() -> int:
-    """Size of the largest cache of core 0 as the kernel reports it; 64 MiB where it reports none."""
-    sizes = [path.read_text().strip() for path in _CACHES.glob("index*/size")]
-    units = {"K": 1 << 10, "M": 1 << 20}
-    return max(
-        (int(text[:-1]) * units[text[-1]] for text in sizes if text[-1:] in units),
-        default=_FALLBACK_CACHE_BYTES,
-    )
+    """Size of the largest cache of core 0; 64 MiB where Linux reports none."""
+    return max(cache_sizes(0).values(), default=_FALLBACK_CACHE_BYTES)
 
 
 @lru_cache(maxsize=1)
@@ -54,15 +59,10 @@ def description() -> dict[str, Any]:
     }
 
 
-def load_average() -> float:
-    """One-minute load average: how busy the machine was beside the grade."""
-    return os.getloadavg()[0]
-
-
 def frequency_mhz(core: int) -> float | None:
     """Clock of a core now in MHz, from /sys (kHz there) or else /proc/cpuinfo; None where neither shows it."""
     with contextlib.suppress(OSError, ValueError):
-        return int(Path(_FREQUENCY.format(core)).read_text()) / 1e3
+        return int((CORES / f"cpu{core}/cpufreq/scaling_cur_freq").read_text()) / 1e3
     for block in Path("/proc/cpuinfo").read_text(encoding="utf-8").split("\n\n"):
         facts = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in block.splitlines())}
         if facts.get("processor") == str(core) and "cpu MHz" in facts:

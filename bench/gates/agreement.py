@@ -18,7 +18,9 @@ def check(candidate: Sequence[Timing], denominator: Sequence[Timing]) -> None:
     if not _mostly_strayed(candidate):
         return
     if _mostly_strayed(denominator):
-        raise JudgeFault("the clocks of judge and runner disagree on both sides; grade again on a quieter machine")
+        raise JudgeFault(
+            "the clocks of judge and runner disagree about both sides' calls; grade again on a quieter machine"
+        )
     message = "the judge's clock and the runner's own disagree on its calls; do all work between call and return"
     raise Rejected(Outcome.TAMPERED, "clock", {"message": message})
 

@@ -59,14 +59,12 @@ def against(calibration: Calibration | None, task: Task, cells: Sequence[Cell], 
     ceilings = calibration.ceilings
     if ceilings.cores < cores:
         return Finding(None, f"not applied (calibrated on {ceilings.cores} timing cores, this slot has {cores})")
-    for cell in cells:
-        least = floor(task, cell.sizes, ceilings)
-        # The baseline is trusted: where even it is faster than the floor, the calibration is wrong.
-        if median(cell.denominator_ns) < least.ns:
-            return Finding(None, f"not applied (the baseline itself beats the calibration of {calibration.made_at})")
-    for cell in cells:
-        least, found_ns = floor(task, cell.sizes, ceilings), median(cell.candidate_ns)
-        if found_ns < least.ns:
+    floors = [(cell, floor(task, cell.sizes, ceilings)) for cell in cells]
+    # The baseline is trusted: where even it is faster than the floor, the calibration is wrong.
+    if any(median(cell.denominator_ns) < least.ns for cell, least in floors):
+        return Finding(None, f"not applied (the baseline itself beats the calibration of {calibration.made_at})")
+    for cell, least in floors:
+        if (found_ns := median(cell.candidate_ns)) < least.ns:
             where = sizes_text(cell.sizes)
             suspect = f"{found_ns:.0f} ns at {where} is below the physics floor of {least.ns:.0f} ns ({least.reason})"
             return Finding(suspect, f"applied (calibration of {calibration.made_at}): below the floor")

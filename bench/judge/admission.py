@@ -3,11 +3,10 @@
 import hashlib
 import json
 import os
+import re
 import stat
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -16,24 +15,21 @@ from pydantic_core import PydanticSerializationError
 
 from bench.config import JudgeConfig
 from bench.errors import TaskError, UsageError
-from bench.judge.caller import Beside, Caller, beside
+from bench.judge.caller import Caller, Headers, read_headers
 from bench.judge.refusal import Refused
 from bench.judge.schemas import (
     ADHOC,
-    PROFILED,
-    SECRET_BYTES,
     Closed,
     GradeRequest,
-    Header,
     InputMode,
-    JudgeTool,
     Kind,
     Language,
     ProfileRequest,
-    SubmissionMode,
+    not_profiled,
 )
+from bench.judge.submission import Submission
 from bench.records import ProfileOrder
-from bench.seeds import request_seed
+from bench.seeds import profile_seed
 from bench.task import Task, find_task
 from bench.wording import first_fault
 
@@ -46,51 +42,22 @@ MODES = {
 
 
 R = TypeVar("R", bound=Closed)
-# What stands in the seed tree for an episode's profiles, where grades have their ids.
-PROFILE_SEED = "profile"
+_SHOWN_CHARS = 80
 
 
-class Route(StrEnum):
-    """A route that grades."""
-
-    SCORE = "score"
-    SUBMIT = "submit"
-
-    @property
-    def kind(self) -> Kind:
-        return Kind(self.value)
-
-
-@dataclass(frozen=True)
-class Submission:
-    """A request that is right in itself: whose, what, and by which key it is known. `library` is a path."""
-
-    route: Route
-    kind: Kind
-    caller: Caller
-    beside: Beside
-    kernel: str
-    language: Language
-    source: str | None
-    library: Path | None
-    workspace_bytes: int
-    body_sha256: str
-
-
-def admit(route: Route, body: bytes, headers: Mapping[str, str], caller: Caller, config: JudgeConfig) -> Submission:
-    """Check one request; it reads `source_file`, so call it off the event loop.
+def admit(kind: Kind, body: bytes, headers: Headers, caller: Caller, config: JudgeConfig) -> Submission:
+    """Check one request to `/score` or `/submit` (`kind`); it reads `source_file`, so call it off the event loop.
 
     Raises:
         Refused: 400, 403, 404 or 421; the first fault in the order of this function.
     """
     request = parse(body, GradeRequest)
-    extra = beside(headers, caller)
+    said = read_headers(headers, caller)
     language, source, library = _delivered(request, caller, config)
     return Submission(
-        route=route,
-        kind=extra.kind or route.kind,
+        kind=said.kind or kind,
         caller=caller,
-        beside=extra,
+        headers=said,
         kernel=request.kernel,
         language=language,
         source=source,
@@ -101,18 +68,17 @@ def admit(route: Route, body: bytes, headers: Mapping[str, str], caller: Caller,
 
 
 def admit_profile(
-    body: bytes, headers: Mapping[str, str], caller: Caller, config: JudgeConfig, secret: bytes | None
+    body: bytes, headers: Headers, caller: Caller, config: JudgeConfig, secret: bytes | None
 ) -> ProfileOrder:
     """Check one request for a profile, as `admit` does for a grade, with the same faults.
 
     All profiles of an episode have the same inputs, so that their counts compare; no grade has them.
     """
     request = parse(body, ProfileRequest)
-    beside(headers, caller)
+    read_headers(headers, caller)
     language, source, library = _delivered(request, caller, config)
-    if language not in PROFILED:
-        message = f"{language} is not profiled: the tools look into compiled code ({', '.join(PROFILED)}); use /score"
-        raise Refused(400, "wrong_language", message)
+    if why := not_profiled(language):
+        raise Refused(400, "wrong_language", why)
     return ProfileOrder(
         kernel=request.kernel,
         language=language,
@@ -120,7 +86,7 @@ def admit_profile(
         library=str(library) if library else None,
         workspace_bytes=request.workspace_bytes,
         tool=request.tool,
-        seed=request_seed(secret or bytes(SECRET_BYTES), caller.label or ADHOC, PROFILE_SEED).hex(),
+        seed=profile_seed(secret, caller.label or ADHOC).hex(),
     )
 
 
@@ -132,7 +98,9 @@ def _delivered(request: GradeRequest, caller: Caller, config: JudgeConfig) -> tu
     _check_kernel(task.name, caller)
     if language not in task.manifest.languages:
         offered = ", ".join(task.manifest.languages)
-        raise Refused(400, "wrong_language", f"{task.name} is written in {offered}, not in {language}")
+        raise Refused(
+            400, "wrong_language", f"{task.name} is written in {offered}, not in {language}; send one of those"
+        )
     _check_rank(request.rank, caller, config)
     return language, source, library
 
@@ -142,37 +110,14 @@ def _digest(request: GradeRequest) -> str:
     return hashlib.sha256(request.model_dump_json(exclude={"rank"}).encode()).hexdigest()
 
 
-def check_route(route: Route, caller: Caller) -> None:
-    """Raises Refused (403) when this caller may not use this route at all."""
-    if caller.driver and caller.label is None:
-        message = f"the driver's token speaks for an episode that it names in {Header.EPISODE}"
-        raise Refused(403, "episode_missing", message)
-    if route is Route.SUBMIT:
-        return
-    if caller.setup.submission_mode is SubmissionMode.BLIND:
-        raise Refused(403, "blind_mode", "this episode has no previews (blind mode); use /submit")
-    check_agent(caller)
-
-
-def check_agent(caller: Caller) -> None:
-    """Raises Refused (403) when the driver asks for what is there for agents."""
-    if caller.driver:
-        raise Refused(403, "driver_only_submits", "the driver's token promotes and harvests at /submit only")
-
-
-def check_tool(tool: JudgeTool, caller: Caller, config: JudgeConfig) -> None:
-    """Raises Refused (403) when the caller's setup does not have this tool; at an open judge everybody has all."""
-    if caller.label and tool not in config.tools_of(caller.setup.setup):
-        message = f"treatment '{caller.setup.treatment}' of setup '{caller.setup.setup}' has no {tool}; go on without"
-        raise Refused(403, "tool_withheld", message)
-
-
-def strict_json(body: bytes) -> Any:
+def _strict_json(body: bytes) -> Any:
     """JSON as its standard defines it: UTF-8, no NaN, no Infinity, and no key twice in one object.
 
     Raises:
         Refused: 400, saying where it ends to be JSON.
     """
+    if not body:
+        raise Refused(400, "bad_json", "the body is empty; send one JSON object")
     try:
         return json.loads(body.decode("utf-8"), parse_constant=_no_constant, object_pairs_hook=_once_each)
     except UnicodeDecodeError as error:
@@ -201,10 +146,9 @@ def parse(body: bytes, model: type[R]) -> R:
     Raises:
         Refused: 400, naming the field.
     """
-    found = strict_json(body)
+    found = _strict_json(body)
     if not isinstance(found, dict):
-        kind = {list: "a list", str: "a text", type(None): "null"}.get(type(found), "a single value")
-        raise Refused(400, "not_an_object", f"the body is {kind}; send one JSON object")
+        raise Refused(400, "not_an_object", f"the body is {_shown(found)}; send one JSON object")
     try:
         request = model.model_validate(found)
         request.model_dump_json()
@@ -217,19 +161,34 @@ def parse(body: bytes, model: type[R]) -> R:
 
 
 def _first_fault(error: ValidationError, model: type[Closed]) -> str:
-    fault = first_fault(error)
+    fault, fields = first_fault(error), f"the fields are {', '.join(model.model_fields)}"
     if fault.type == "extra_forbidden":
-        return f"unknown field '{fault.where}'; the fields are {', '.join(model.model_fields)}"
-    return f"field '{fault.where}': {fault.message}" if fault.where else fault.message
+        return f"unknown field '{fault.where}'; {fields}"
+    if fault.type == "missing":
+        return f"field '{fault.where}' is missing; {fields}"
+    return wrong_value(f"field '{fault.where}'", error.errors()[0]) if fault.where else fault.message
+
+
+def wrong_value(name: str, found: Mapping[str, Any]) -> str:
+    """What a field or parameter is and what it must be, from an entry of pydantic's `errors()`."""
+    must = re.sub(r"^(Input|String) should", "it must", found["msg"])
+    return f"{name} is {_shown(found['input'])}; {must}"
+
+
+def _shown(value: Any) -> str:
+    """A value of JSON for a message: cut, and without what a list or an object holds."""
+    if isinstance(value, list | dict):
+        return "a list" if isinstance(value, list) else "an object"
+    return json.dumps(value[:_SHOWN_CHARS]) if isinstance(value, str) else json.dumps(value)[:_SHOWN_CHARS]
 
 
 def _language(request: GradeRequest, caller: Caller, config: JudgeConfig) -> Language:
     """Language of a submission: as named, else by the file's suffix, else the setup's; held to the mode."""
     mode = config.input_mode
-    if (request.library is not None) > (mode in (InputMode.LIBRARY, InputMode.ANY)):
-        raise Refused(400, "wrong_delivery", f"a library is not taken here; {MODES[mode]}")
-    if mode is InputMode.LIBRARY and request.library is None:
-        raise Refused(400, "wrong_delivery", f"source is not taken here; {MODES[mode]}")
+    if request.library is not None and mode not in (InputMode.LIBRARY, InputMode.ANY):
+        raise Refused(400, "wrong_delivery", f"this judge takes no 'library'; {MODES[mode]}")
+    if request.library is None and mode is InputMode.LIBRARY:
+        raise Refused(400, "wrong_delivery", f"this judge takes no source; {MODES[mode]}")
     expected = Language.PYTHON if mode is InputMode.PY_BINDING else caller.setup.language
     free = mode in (InputMode.ANY, InputMode.LIBRARY) or (caller.label is None and mode is InputMode.SOURCE)
     language = request.language or (_by_suffix(request.source_file) if free else None) or expected
@@ -269,12 +228,13 @@ def _decoded(content: bytes) -> str:
 
 def _inside(given: str, field: str, name: str, config: JudgeConfig) -> tuple[Path, bytes]:
     """Real path and content of a file that must be called `name` and lie in the shared folder."""
+    file_given = f"{field} {_shown(given)}"
     if "\0" in given or Path(given).name != name:
-        raise Refused(400, "bad_file_name", f"{field} must be a file called {name}; rename it")
+        raise Refused(400, "bad_file_name", f"{file_given} must be a file called {name}; rename it")
     if config.shared_dir is None:
         raise Refused(400, "no_shared_folder", f"this judge has no shared folder; send 'source' instead of '{field}'")
     root = config.shared_dir.resolve()
-    outside = Refused(400, "outside_shared", f"{field} lies outside {config.shared_dir}; put the file in there")
+    outside = Refused(400, "outside_shared", f"{file_given} lies outside {config.shared_dir}; put the file in there")
     # Looked at by name before it is opened, and by descriptor after: links may change in between.
     if not (root / given).resolve().is_relative_to(root):
         raise outside
@@ -285,14 +245,14 @@ def _inside(given: str, field: str, name: str, config: JudgeConfig) -> tuple[Pat
             if not real.is_relative_to(root):
                 raise outside
             if not stat.S_ISREG(status.st_mode):
-                raise Refused(400, "unreadable", f"{field} is not a regular file; send a plain text file")
+                raise Refused(400, "unreadable", f"{file_given} is not a regular file; send a plain text file")
             if status.st_size > config.max_body_bytes:
-                message = f"{field} has {status.st_size} bytes, at most {config.max_body_bytes} are read"
-                raise Refused(413, "body_too_large", message)
+                message = f"{file_given} has {status.st_size} bytes, at most {config.max_body_bytes} are read"
+                raise Refused(413, "body_too_large", f"{message}; send a smaller one")
             return real, file.read(config.max_body_bytes + 1)
     except OSError as error:
-        message = f"{field} cannot be read ({error.strerror}); check the path and its permissions"
-        raise Refused(400, "unreadable", message) from error
+        advice = f"check the path, which starts at {config.shared_dir}, and its permissions"
+        raise Refused(400, "unreadable", f"{file_given} cannot be read ({error.strerror}); {advice}") from error
 
 
 def _open_without_waiting(path: Path) -> int:
@@ -312,13 +272,13 @@ def known_task(kernel: str) -> Task:
 
 def _check_kernel(kernel: str, caller: Caller) -> None:
     if caller.kernel not in (None, kernel):
-        message = f"this episode's kernel is {caller.kernel}; {kernel} is another one's, send {caller.kernel} only"
+        message = f"this episode's kernel is {caller.kernel}, not {kernel}; send {caller.kernel} only"
         raise Refused(403, "other_kernel", message)
 
 
 def _check_rank(rank: int | None, caller: Caller, config: JudgeConfig) -> None:
     if rank is None and caller.label is not None:
-        raise Refused(400, "rank_missing", f'name the judge: "rank": {config.rank} is this one')
+        raise Refused(400, "rank_missing", f"field 'rank' is missing; this judge has rank {config.rank}")
     if rank is not None and rank != config.rank:
         message = f"this judge serves rank {config.rank}, not {rank}; send the request to the judge of rank {rank}"
         raise Refused(421, "wrong_rank", message)

@@ -46,9 +46,9 @@ async def _serve(config: JudgeConfig, worker_argv: Sequence[str]) -> int:
         errors = config.log_dir / f"worker-{config.rank}.log"
         scheduler = Scheduler(worker_argv, errors, config.queue_limit, to_warm=_warm_orders(config))
         metrics = Metrics(lambda: scheduler.depth)
-        service = GradeService(config, secret, shard, scheduler, metrics.graded)
+        service = GradeService(config, secret, shard, scheduler, metrics)
         searches = _searches(config, scheduler, metrics)
-        server = serving.server(create_app(service, metrics, secret, searches), service.health_json, serving.FINISH_S)
+        server = serving.server(create_app(service, metrics, searches), service.health_json)
         listener = serving.listen(serving.LOOPBACK, config.judge_port)
         # It ends only by a fault of its own, and the judge with it: the supervisor starts a fresh one.
         measuring = asyncio.create_task(scheduler.run())

@@ -42,7 +42,7 @@ CONNECT_S = 10.0
 # No request for a grade stays open longer than most proxies let one; the answer to a long grade is asked for again.
 WAIT_S = 30
 POLL_FIRST_S, POLL_MAX_S = 0.2, 2.0
-# A grade may take an hour, and a node that is gone closes no connection: the kernel asks it whether it is there.
+# A grade may take an hour, and a node that is gone closes no connection: Linux probes whether it is there.
 _NOTICE_S, _PROBE_EVERY_S, _PROBES = 14, 3, 3
 _SOCKET_OPTIONS = (
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
@@ -264,7 +264,7 @@ def _letter(request: Closed | Mapping[str, Any], envelope: Envelope) -> tuple[by
 
 
 def _no_answer_yet(where: str) -> JudgeRefused:
-    message = f"{where}: no answer in time; the grade goes on: ask again with the same key"
+    message = f"{where}: no answer in time; the grade goes on, so ask again with the same key"
     return JudgeRefused("no_answer_yet", None, message)
 
 
@@ -272,7 +272,9 @@ def _answer(response: httpx.Response, model: type[A]) -> A:
     try:
         return model.model_validate_json(response.content)
     except ValidationError as error:
-        message = f"{response.url}: not a grade: {response.text[:200]!r}; use the judge's version"
+        message = (
+            f"{response.url}: the answer is no grade: {response.text[:200]!r}; use a client of the judge's version"
+        )
         raise JudgeRefused("not_a_grade", response.status_code, message) from error
 
 

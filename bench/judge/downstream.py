@@ -8,14 +8,13 @@ import asyncio
 import contextlib
 import socket
 from http import HTTPStatus
-from typing import NamedTuple, cast
+from typing import cast
 
 import httptools
 import structlog
 
-from bench.judge.refusal import Refused, error_body, too_large
-from bench.judge.requestid import ID_HEADER, request_id
-from bench.judge.serving import BACKLOG, KEEP_ALIVE_S
+from bench.judge.refusal import HTTP_ADVICE, ID_HEADER, Refused, error_body, request_id, too_large
+from bench.judge.serving import BACKLOG, KEEP_ALIVE_S, rendered
 from bench.judge.supervisor import JudgeState, Supervisor
 from bench.judge.upstream import Connection, Upstream
 
@@ -36,21 +35,16 @@ _ENDS_CONNECTION = frozenset({"body_too_large", "head_too_large", "incomplete_bo
 # Request line and headers together, in bytes, and how many headers there may be.
 HEAD_BYTES = 64 << 10
 HEADERS = 100
-_NOT_HTTP = "Content-Length must be the body's length in bytes; send one HTTP/1.1 request at a time"
-
-
-class Limits(NamedTuple):
-    """What a client may do: size of a body in bytes, seconds that a body may stand still."""
-
-    body_bytes: int
-    stall_s: float
 
 
 class Clients:
-    """The open connections of all clients; `supervisor` says whether the rank is lost."""
+    """The open connections of all clients; `supervisor` says whether the rank is lost.
 
-    def __init__(self, upstream: Upstream, supervisor: Supervisor, limits: Limits) -> None:
-        self.upstream, self.limits = upstream, limits
+    A body has `body_limit_bytes` at most, and may stand still for `stall_s` seconds.
+    """
+
+    def __init__(self, upstream: Upstream, supervisor: Supervisor, body_limit_bytes: int, stall_s: float) -> None:
+        self.upstream, self.body_limit_bytes, self.stall_s = upstream, body_limit_bytes, stall_s
         self._supervisor = supervisor
         self._open: set[Client] = set()
         self._left = asyncio.Event()
@@ -147,7 +141,7 @@ class Client(asyncio.Protocol):
     """One client's connection. Its timer ends an idle connection and a body that stands still."""
 
     def __init__(self, clients: Clients) -> None:
-        self._clients, self._limits = clients, clients.limits
+        self._clients = clients
         self._loop = asyncio.get_running_loop()
         self._parser = httptools.HttpRequestParser(self)
         # The request that is read or answered now or next, and the connection to the judge that it occupies.
@@ -177,8 +171,8 @@ class Client(asyncio.Protocol):
                 raise
             self._refuse(error.__context__)
             return
-        except httptools.HttpParserError:
-            self._refuse(Refused(400, "bad_http", f"this is no HTTP request. {_NOT_HTTP}"))
+        except httptools.HttpParserError as error:
+            self._refuse(Refused(400, "bad_http", f"this is not valid HTTP ({error}); {HTTP_ADVICE}"))
             return
         self._go_on()
 
@@ -186,7 +180,7 @@ class Client(asyncio.Protocol):
 
     def on_message_begin(self) -> None:
         if self._request.begun:
-            raise Refused(400, "bad_http", f"more came before the answer. {_NOT_HTTP}")
+            raise Refused(400, "bad_http", f"more came before the answer; {HTTP_ADVICE}")
         self._request.begun = True
 
     def on_url(self, url: bytes) -> None:
@@ -201,16 +195,16 @@ class Client(asyncio.Protocol):
     def on_headers_complete(self) -> None:
         request, parser = self._request, self._parser
         request.complete_head(parser.get_method(), parser.should_keep_alive() and parser.get_http_version() != "1.0")
-        if int(request.length or 0) > self._limits.body_bytes:
-            raise too_large(self._limits.body_bytes)
+        if int(request.length or 0) > self._clients.body_limit_bytes:
+            raise too_large(self._clients.body_limit_bytes)
         if request.expects_100:
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def on_body(self, body: bytes) -> None:
         self._request.body.append(body)
         self._request.size_bytes += len(body)
-        if self._request.size_bytes > self._limits.body_bytes:
-            raise too_large(self._limits.body_bytes)
+        if self._request.size_bytes > self._clients.body_limit_bytes:
+            raise too_large(self._clients.body_limit_bytes)
 
     def on_message_complete(self) -> None:
         self._request.complete = True
@@ -223,7 +217,7 @@ class Client(asyncio.Protocol):
             self._judge = self._clients.upstream.ask(request.rendered(), request.method == b"HEAD", self)
         elif request.head_complete and not request.complete:
             self._timer.cancel()
-            self._timer = self._loop.call_later(self._limits.stall_s, self._stalled)
+            self._timer = self._loop.call_later(self._clients.stall_s, self._stalled)
 
     def _stalled(self) -> None:
         why = f"after {self._request.size_bytes} bytes of the body no more came; send what Content-Length says"
@@ -257,7 +251,7 @@ class Client(asyncio.Protocol):
             self._judge.close()
         if not self._request.head_complete:
             self._request.complete_head(b"", False)
-        self.answered(_rendered(error, self._request), error.code not in _ENDS_CONNECTION)
+        self.answered(_answer_of(error, self._request), error.code not in _ENDS_CONNECTION)
 
     def end(self) -> None:
         """Close once there is nothing to answer."""
@@ -282,10 +276,8 @@ def _head_too_large() -> Refused:
     return Refused(431, "head_too_large", why)
 
 
-def _rendered(error: Refused, request: _Request) -> bytes:
+def _answer_of(error: Refused, request: _Request) -> bytes:
+    """The answer to a refused request; one to HEAD has no body."""
     body = error_body(error.code, error.message, request.request_id.decode())
-    head = b"HTTP/1.1 %d %s\r\ncontent-type: application/json\r\ncontent-length: %d\r\n%s: %s\r\n%s\r\n" % (
-        *(error.status, HTTPStatus(error.status).phrase.encode(), len(body), ID_HEADER, request.request_id),
-        b"connection: close\r\n" if error.code in _ENDS_CONNECTION else b"",
-    )
-    return head if request.method == b"HEAD" else head + body
+    answer = rendered(HTTPStatus(error.status), request.request_id, body, error.code in _ENDS_CONNECTION)
+    return answer.removesuffix(body) if request.method == b"HEAD" else answer

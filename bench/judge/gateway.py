@@ -6,7 +6,7 @@ import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bench.judge.metrics import Metrics
-from bench.judge.requestid import ID_HEADER, request_id
+from bench.judge.refusal import ID_HEADER, request_id
 
 
 class Gateway:

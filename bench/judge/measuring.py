@@ -66,11 +66,13 @@ class MeasuringProcess:
             EnvironmentFault: it is unfit, or ended before it was ready; the message says why.
         """
         try:
-            line = await self._read()
+            line = await self._in_thread(self._next_line)
         except JudgeFault as error:
             raise EnvironmentFault(str(error)) from error
         if line.ready is None:
-            raise EnvironmentFault(line.unfit or f"the measuring process began with nonsense; see {self._errors}")
+            raise EnvironmentFault(
+                line.unfit or f"the measuring process began with something else than a record; see {self._errors}"
+            )
         return line.ready
 
     async def grade(self, order: GradeOrder) -> GradeReport:
@@ -81,7 +83,10 @@ class MeasuringProcess:
         """
         line = await self._asked(b'{"order":%s}\n' % order.model_dump_json().encode())
         if line.report is None:
-            raise self._nonsense(line)
+            raise self._unexpected(line)
+        if line.report.grade_id != order.grade_id:
+            self.kill()
+            raise JudgeFault(f"the measuring process reported grade {line.report.grade_id} instead")
         return line.report
 
     async def profile(self, order: ProfileOrder) -> ProfileReport | Lacking:
@@ -89,14 +94,14 @@ class MeasuringProcess:
         line = await self._asked(b'{"profile":%s}\n' % order.model_dump_json().encode())
         found = line.profiled or line.lacking
         if found is None:
-            raise self._nonsense(line)
+            raise self._unexpected(line)
         return found
 
     async def warm(self, order: WarmOrder) -> None:
         """Have one kernel's denominators built. Raises JudgeFault, as `grade` does."""
         line = await self._asked(b'{"warm":%s}\n' % order.model_dump_json().encode())
         if line.warmed != order.kernel:
-            raise self._nonsense(line)
+            raise self._unexpected(line)
 
     async def _asked(self, line: bytes) -> _Line:
         try:
@@ -105,8 +110,8 @@ class MeasuringProcess:
             self.kill()
             raise
 
-    def _nonsense(self, line: _Line) -> JudgeFault:
-        return JudgeFault(line.fault or f"the measuring process answered nonsense; see {self._errors}")
+    def _unexpected(self, line: _Line) -> JudgeFault:
+        return JudgeFault(line.fault or f"the measuring process answered something else; see {self._errors}")
 
     async def ended(self) -> int:
         """Return code of the process, once it has ended."""
@@ -120,9 +125,6 @@ class MeasuringProcess:
         """End the process and whatever it started; a grade under way raises JudgeFault."""
         process.kill_tree(self._child)
         self._thread.shutdown(wait=False)
-
-    async def _read(self) -> _Line:
-        return await self._in_thread(self._next_line)
 
     async def _in_thread(self, call: Any, *arguments: bytes) -> _Line:
         found: _Line = await asyncio.get_running_loop().run_in_executor(self._thread, call, *arguments)

@@ -9,7 +9,7 @@ from pathlib import Path
 from bench.config import JudgeConfig
 from bench.errors import ConfigError
 from bench.judge import serving
-from bench.judge.downstream import Clients, Limits
+from bench.judge.downstream import Clients
 from bench.judge.logs import log_to
 from bench.judge.serving import DRAIN_S, FINISH_S, LOOPBACK
 from bench.judge.supervisor import RestartPolicy, Supervisor
@@ -52,7 +52,7 @@ def run_router(
 async def _serve(config: JudgeConfig, listener: socket.socket, supervisor: Supervisor, stall_s: float) -> int:
     asked = serving.ending()
     upstream = Upstream(LOOPBACK, config.judge_port)
-    clients = Clients(upstream, supervisor, Limits(config.max_body_bytes, stall_s))
+    clients = Clients(upstream, supervisor, config.max_body_bytes, stall_s)
     server = await clients.listen(listener)
     watching = asyncio.create_task(supervisor.run())
     # It returns when the rank is lost, and the router stays to say so; a fault of its own ends the router.

@@ -7,25 +7,15 @@ from typing import Any
 import structlog
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from bench.judge.admission import (
-    Route,
-    admit,
-    admit_profile,
-    check_agent,
-    check_route,
-    check_tool,
-    known_task,
-    parse,
-)
-from bench.judge.caller import Caller, identify
+from bench.judge.admission import admit, admit_profile, known_task, parse, wrong_value
+from bench.judge.caller import Caller, check_submit, check_tool, identify, preference
 from bench.judge.contract import contract
 from bench.judge.gateway import Gateway
 from bench.judge.metrics import CONTENT_TYPE, Metrics
-from bench.judge.prefer import preference
-from bench.judge.profiling import Profiles
 from bench.judge.refusal import Refused, error_body, too_large
 from bench.judge.schemas import (
     Answer,
@@ -34,6 +24,7 @@ from bench.judge.schemas import (
     GradeRequest,
     Health,
     JudgeTool,
+    Kind,
     Language,
     ProfileAnswer,
     ProfileRequest,
@@ -45,7 +36,6 @@ from bench.judge.search.searches import Searches
 from bench.judge.service import ROUTES, GradeService, Pending
 from bench.results.shard import StoredAnswer
 from bench.version import package_version
-from bench.wording import fault_of
 
 log = structlog.get_logger()
 
@@ -59,15 +49,11 @@ def _body_of(model: type[Closed]) -> dict[str, Any]:
 
 
 class Endpoints:
-    """The judge's routes over one service. `secret` is None on an open judge, `searches` where none is provisioned."""
+    """The judge's routes over one service; `searches` is None where no web search is provisioned."""
 
-    def __init__(
-        self, service: GradeService, metrics: Metrics, secret: bytes | None, searches: Searches | None
-    ) -> None:
-        self._service, self._metrics, self._secret = service, metrics, secret
+    def __init__(self, service: GradeService, metrics: Metrics, searches: Searches | None) -> None:
+        self._service, self._metrics, self._searches = service, metrics, searches
         self._config = service.config
-        self._profiles = Profiles(service.config, service.scheduler, metrics.profiled)
-        self._searches = searches
 
     async def health(self) -> Health:
         """Whether this judge grades, and how much waits."""
@@ -75,11 +61,15 @@ class Endpoints:
 
     async def score(self, request: Request) -> Response:
         """Preview grade: repeatable, recorded, never credited."""
-        return await self._grade(Route.SCORE, request)
+        caller = self._caller(request)
+        check_tool(JudgeTool.SCORE, caller, self._config)
+        return await self._grade(Kind.SCORE, caller, request)
 
     async def submit(self, request: Request) -> Response:
         """The grade that counts."""
-        return await self._grade(Route.SUBMIT, request)
+        caller = self._caller(request)
+        check_submit(caller)
+        return await self._grade(Kind.SUBMIT, caller, request)
 
     async def grade(self, grade_id: str, request: Request) -> Response:
         """The stored answer to an earlier request; 202 while it is being graded."""
@@ -108,18 +98,15 @@ class Endpoints:
     async def profile(self, request: Request) -> Response:
         """One profiler run: where the time goes, by function and line. It is no grade, and not recorded."""
         caller = self._caller(request)
-        check_route(Route.SCORE, caller)  # allowed where previews are
         check_tool(JudgeTool.PROFILE, caller, self._config)
-        body = await _body(request, self._config.max_body_bytes)
-        order = await asyncio.to_thread(admit_profile, body, request.headers, caller, self._config, self._secret)
-        self._service.check_fit()
-        answering = asyncio.ensure_future(self._profiles.answer(order))
+        body, secret = await _body(request, self._config.max_body_bytes), self._service.secret
+        order = await asyncio.to_thread(admit_profile, body, request.headers, caller, self._config, secret)
+        answering = asyncio.ensure_future(self._service.profile(order))
         return await _unless_left(request, answering, kernel=order.kernel, tool=order.tool)
 
     async def search(self, request: Request) -> Response:
         """Web search: pages that are about a query, and what the job's model makes of them. It is not recorded."""
         caller = self._caller(request)
-        check_agent(caller)
         check_tool(JudgeTool.SEARCH, caller, self._config)
         if self._searches is None:
             raise Refused(503, "not_provisioned", "no web search is provisioned on this judge; go on without it")
@@ -132,15 +119,11 @@ class Endpoints:
         return Response(self._metrics.text(), media_type=CONTENT_TYPE)
 
     def _caller(self, request: Request) -> Caller:
-        return identify(request.headers, self._config, self._secret)
+        return identify(request.headers, self._config, self._service.secret)
 
-    async def _grade(self, route: Route, request: Request) -> Response:
-        caller = self._caller(request)
-        check_route(route, caller)
-        if route is Route.SCORE:
-            check_tool(JudgeTool.SCORE, caller, self._config)
+    async def _grade(self, kind: Kind, caller: Caller, request: Request) -> Response:
         body = await _body(request, self._config.max_body_bytes)
-        submission = await asyncio.to_thread(admit, route, body, request.headers, caller, self._config)
+        submission = await asyncio.to_thread(admit, kind, body, request.headers, caller, self._config)
         found = await self._service.open(submission)
         asked = preference(request.headers.getlist("prefer"))
         return await _within(found, request, asked.wait_s if asked.later else None)
@@ -205,24 +188,29 @@ def _queued(pending: Pending) -> Response:
 async def _refused(request: Request, error: Exception) -> Response:
     """Every error in the one shape."""
     request_id = request.scope["state"]["request_id"]
-    status, code, message = _worded(error)
+    status, code, message = _worded(error, request)
     headers = getattr(error, "headers", None)
     if status >= 500:
         log.error("refused", status=status, code=code, message=message)
     return Response(error_body(code, message, request_id), status, headers, JSON)
 
 
-def _worded(error: Exception) -> tuple[int, str, str]:
+def _worded(error: Exception, request: Request) -> tuple[int, str, str]:
+    """Status, code and message of an error."""
+    asked = f"{request.method} {request.url.path[:200]}"
     match error:
         case Refused():
             return error.status, error.code, error.message
         case RequestValidationError():
-            return 400, "bad_request", str(fault_of(error.errors()[0]))
+            found = error.errors()[0]
+            return 400, "bad_request", wrong_value(f"the {found['loc'][0]} parameter '{found['loc'][1]}'", found)
         case HTTPException(status_code=404):
-            return 404, "unknown_route", f"no such route; the routes are {', '.join(ROUTES)}"
+            routes = (route for route in request.app.routes if isinstance(route, APIRoute))
+            known = ", ".join(f"{' '.join(route.methods or ())} {route.path}" for route in routes)
+            return 404, "unknown_route", f"{asked} is no route; the routes are {known}"
         case HTTPException(status_code=405):
             allowed = (error.headers or {}).get("Allow", "another method")
-            return 405, "method_not_allowed", f"this route answers {allowed} only"
+            return 405, "method_not_allowed", f"{asked} is no route; send {allowed} to this path"
         case HTTPException():
             return error.status_code, "bad_request", str(error.detail)
     return (
@@ -232,14 +220,12 @@ def _worded(error: Exception) -> tuple[int, str, str]:
     )
 
 
-def create_app(
-    service: GradeService, metrics: Metrics, secret: bytes | None, searches: Searches | None = None
-) -> Gateway:
+def create_app(service: GradeService, metrics: Metrics, searches: Searches | None) -> Gateway:
     """The judge as an ASGI application."""
-    app = FastAPI(title="Kernelcourt judge", version=package_version(), redoc_url=None)
+    app = FastAPI(title="Kernelcourt judge", version=package_version(), redoc_url=None, redirect_slashes=False)
     for kind in (Refused, RequestValidationError, HTTPException, Exception):
         app.add_exception_handler(kind, _refused)
-    _add_routes(app, Endpoints(service, metrics, secret, searches))
+    _add_routes(app, Endpoints(service, metrics, searches))
     return Gateway(app, metrics, (*ROUTES, "/docs"))
 
 

@@ -20,7 +20,7 @@ from bench.records import GradeOrder, GradeReport, Lacking, ProfileOrder, Profil
 log = structlog.get_logger()
 R = TypeVar("R")
 
-# Beyond this a grade hangs: every kernel run and build inside it has a limit of its own.
+# A grade that takes longer hangs: every run and build inside it has a limit of its own.
 GRADE_LIMIT_S = 3600.0
 RETRY_FIRST_S, RETRY_MAX_S = 1.0, 60.0
 
@@ -41,9 +41,9 @@ Profiled = Turn[ProfileReport | Lacking]
 
 @dataclass(frozen=True, eq=False)
 class _Waiting(Generic[R]):
-    """An order in the queue: what it is `about`, and how a process is asked for it.
+    """An order in the queue: what it is `about` (for the log), and how a process is asked for it.
 
-    Who waits may leave: then `done` is cancelled.
+    `done` is cancelled when the client that waits for it leaves.
     """
 
     about: dict[str, str]
@@ -53,7 +53,7 @@ class _Waiting(Generic[R]):
 
 
 class Scheduler:
-    """Hands orders to the measuring process in the order they came. `run` is the loop; the rest asks it.
+    """Hands orders to the measuring process in the order they came. `run` is the loop that serves the queue.
 
     While none waits, the kernels of `to_warm` are warmed, one at a time; `warmed` counts those that are.
     """
@@ -96,15 +96,8 @@ class Scheduler:
         Raises:
             Refused: the judge became unfit before its turn came.
         """
-
-        async def ask(worker: MeasuringProcess) -> GradeReport:
-            report = await worker.grade(order)
-            if report.grade_id != order.grade_id:
-                worker.kill()
-                raise JudgeFault(f"the measuring process reported grade {report.grade_id} instead")
-            return report
-
-        return await self._turn({"grade_id": order.grade_id, "kernel": order.kernel}, ask)
+        about = {"grade_id": order.grade_id, "kernel": order.kernel}
+        return await self._turn(about, lambda worker: worker.grade(order))
 
     async def profile(self, order: ProfileOrder) -> Profiled:
         """Wait for an order's turn and its profile; cancelled, it loses its place. Raises Refused, as `grade` does."""
@@ -199,4 +192,4 @@ class Scheduler:
                 waiting.done.set_exception(self._unfit())
 
     def _unfit(self) -> Refused:
-        return Refused(503, "unfit", f"this judge cannot grade: {self.reason}; an operator has to mend that")
+        return Refused(503, "unfit", f"this judge cannot grade: {self.reason}; tell the operator")

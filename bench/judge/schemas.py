@@ -103,6 +103,11 @@ class InputMode(StrEnum):
 PROFILED = (Language.C, Language.CPP, Language.FORTRAN)
 
 
+def not_profiled(language: Language) -> str:
+    """Why a profiler does not take this language; an empty text when it does."""
+    return "" if language in PROFILED else f"{language} is not profiled, only {', '.join(PROFILED)}; time it instead"
+
+
 class ProfileTool(StrEnum):
     """A profiler that `/profile` can run."""
 

@@ -1,4 +1,4 @@
-"""The life of a request that grades: known by its key? allowed? then queued, graded, recorded, answered."""
+"""The life of a checked request: found by its key, or allowed, queued, graded, recorded and answered."""
 
 import asyncio
 import contextlib
@@ -10,7 +10,6 @@ import uuid
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
@@ -18,14 +17,23 @@ import structlog
 
 from bench.config import JudgeConfig
 from bench.errors import EnvironmentFault, ShardError
-from bench.judge.admission import Route, Submission
-from bench.judge.answers import Course, Server, answer_text, fault_report, order_for, origin_of
 from bench.judge.caller import Caller
+from bench.judge.metrics import Metrics
 from bench.judge.refusal import Refused
 from bench.judge.scheduler import Graded, Scheduler
 from bench.judge.schemas import ADHOC, CalibrationBrief, Health, Kind, Outcome, SubmissionMode
+from bench.judge.submission import (
+    FAULT,
+    FAULT_ADVICE,
+    Server,
+    Submission,
+    fault_report,
+    now,
+    order_for,
+    origin_of,
+)
 from bench.measure import calibration
-from bench.records import GradeOrder, GradeReport
+from bench.records import GradeOrder, GradeReport, Lacking, ProfileOrder, ProfileReport
 from bench.results.shard import Shard, ShardReader, StoredAnswer, read_only
 from bench.seeds import new_root, request_seed
 from bench.task import tasks_root
@@ -57,24 +65,19 @@ class GradeService:
     """Everything between a checked submission and its answer. One event loop; the shard is used from threads.
 
     `secret` is the job's root; without one the judge is open: it draws a root of its own and stores the seeds
-    with the grades. `graded` is told of every finished grade (for metrics).
+    with the grades.
     """
 
     def __init__(
-        self,
-        config: JudgeConfig,
-        secret: bytes | None,
-        shard: Shard,
-        scheduler: Scheduler,
-        graded: Callable[[Kind, Outcome, float, float], None],
+        self, config: JudgeConfig, secret: bytes | None, shard: Shard, scheduler: Scheduler, metrics: Metrics
     ) -> None:
-        self.config, self.shard, self.scheduler = config, shard, scheduler
+        self.config, self.secret = config, secret
+        self._shard, self._scheduler, self._metrics = shard, scheduler, metrics
         self._ending = asyncio.Event()
-        self._open, self._root = secret is None, secret or new_root()
-        self._graded = graded
+        self._root = secret or new_root()
         self._server = Server(socket.gethostname(), package_version(), commit(), checkout_commit(tasks_root()))
         self._pending: dict[str, Pending] = {}
-        # The latest that ended without an answer: who polls for one of them is told why.
+        # The latest grades that ended without an answer, so that a client that polls for one learns why.
         self._refused: OrderedDict[str, Pending] = OrderedDict()
         self._rendered: tuple[object, bytes] = (None, b"")
         self._denominators: dict[tuple[str, str], deque[float]] = {}
@@ -94,7 +97,7 @@ class GradeService:
             await self._check_mode(submission)
             if submission.kind is Kind.PROMOTED:
                 await self._check_promotion(submission)
-            self.check_fit()
+            self._check_fit()
             pending = self._begin(submission)
             await asyncio.sleep(0)  # it takes its place in the queue before anybody is told of it
             return pending
@@ -107,7 +110,7 @@ class GradeService:
         """
         found: Pending | StoredAnswer | None = self._pending.get(grade_id) or self._refused.get(grade_id)
         if found is None:
-            found = await self._in_shard(self.shard.answer, grade_id)
+            found = await self._in_shard(self._shard.answer, grade_id)
         if found is None:
             raise Refused(404, "unknown_grade", f"no grade '{grade_id[:80]}' here; use the grade_id of an answer")
         label = found.submission.caller.label if isinstance(found, Pending) else found.label
@@ -117,9 +120,25 @@ class GradeService:
             self._refused[grade_id].done.result()
         return found
 
+    async def profile(self, order: ProfileOrder) -> str:
+        """One profile, made in its turn like a grade but not recorded; the answer's JSON text.
+
+        Raises:
+            Refused: 429, 503; 503 too where the judge lacks the tool.
+        """
+        self._check_fit()
+        found = (await self._scheduler.profile(order)).report
+        if isinstance(found, Lacking):
+            raise Refused(503, "not_provisioned", f"{found.why}; go on without this profile")
+        if found is None:
+            found = ProfileReport(tool=order.tool, outcome=Outcome.JUDGE_FAULT, property=FAULT, log=FAULT_ADVICE)
+        self._metrics.profiled(order.tool, found.outcome)
+        log.info("profiled", kernel=order.kernel, tool=order.tool, outcome=found.outcome)
+        return found.answer(order.kernel, self.config.rank).model_dump_json()
+
     def health(self) -> Health:
         """The state as `/health` shows it."""
-        scheduler, ready = self.scheduler, self.scheduler.ready
+        scheduler, ready = self._scheduler, self._scheduler.ready
         return Health(
             status=scheduler.status,
             rank=self.config.rank,
@@ -128,7 +147,7 @@ class GradeService:
             device=ready.device if ready else self.config.device,
             sandbox=ready.sandbox if ready else None,
             queue_depth=scheduler.depth,
-            inflight_submits=sum(p.submission.route is Route.SUBMIT for p in self._pending.values()),
+            inflight_submits=sum(not pending.submission.is_preview for pending in self._pending.values()),
             self_grade=scheduler.reason,
             version=self._server.package_version,
             warmed=f"{scheduler.warmed}/{len(self.config.to_warm)}",
@@ -145,7 +164,7 @@ class GradeService:
 
     def health_json(self) -> bytes:
         """`health` as it is sent, rendered anew only when something changed."""
-        scheduler = self.scheduler
+        scheduler = self._scheduler
         # A calibration is a file: looking for a new one costs as much as the rest of the answer.
         look = int(time.monotonic() / CALIBRATION_LOOK_S)
         state = (scheduler.status, scheduler.reason, scheduler.depth, scheduler.warmed, len(self._pending), look)
@@ -166,56 +185,58 @@ class GradeService:
             await asyncio.wait(pending, timeout=limit_s)
 
     def _in_flight(self, submission: Submission) -> Pending | None:
-        key, label = submission.beside.key, submission.caller.label
+        if submission.headers.key is None:
+            return None
         for pending in self._pending.values():
             other = pending.submission
-            if key and (other.beside.key, other.caller.label, other.route) == (key, label, submission.route):
+            if _known_by(other) == _known_by(submission):
                 _check_same_body(other.body_sha256, submission)
                 return pending
         return None
 
     async def _stored(self, submission: Submission) -> StoredAnswer | None:
         """The recorded answer to this key; a fault of the judge is none, so that its retry is graded."""
-        key = submission.beside.key
+        key, label = submission.headers.key, submission.caller.label
         if key is None:
             return None
-        label, kind = submission.caller.label, submission.route.kind
-        found = await self._asked(submission, lambda shard: shard.find_key(label, kind, key))
+        found = await self._asked(submission, lambda shard: shard.find_key(label, submission.kind, key))
         if found is None or found.outcome is Outcome.JUDGE_FAULT:
             return None
         _check_same_body(found.body_sha256, submission)
         return found
 
     async def _check_mode(self, submission: Submission) -> None:
+        """Raises Refused (409) when an episode that may submit once has done so."""
         label, mode = submission.caller.label, submission.caller.setup.submission_mode
-        if label is None or not _once_only(submission):
+        if label is None or submission.is_preview or mode is SubmissionMode.MULTI:
             return
         for pending in self._pending.values():
-            if pending.submission.route is Route.SUBMIT and pending.submission.caller.label == label:
-                message = f"a submission of this episode is being graded: GET /grades/{pending.grade_id}"
+            if not pending.submission.is_preview and pending.submission.caller.label == label:
+                message = f"a submission of this episode is being graded; wait for it at GET /grades/{pending.grade_id}"
                 raise Refused(409, "submit_in_flight", message)
         accepted = await self._asked(submission, lambda shard: shard.accepted_submit(label))
         if accepted is not None:
-            message = f"this episode has submitted once and may not again ({mode} mode): see /grades/{accepted}"
-            raise Refused(409, "already_submitted", message)
+            message = f"this episode has submitted, and in {mode} mode it may do so once"
+            raise Refused(409, "already_submitted", f"{message}; its answer is at GET /grades/{accepted}")
 
     async def _asked(self, submission: Submission, ask: Callable[[ShardReader], R | None]) -> R | None:
         """What this rank's shard says, or else that of the lost rank which the episode comes from."""
-        found = await self._in_shard(ask, self.shard)
-        home = submission.beside.home_rank
-        if found is not None or home in (None, self.config.rank) or submission.route is not Route.SUBMIT:
+        found = await self._in_shard(ask, self._shard)
+        home = submission.headers.home_rank
+        if found is not None or home in (None, self.config.rank) or submission.is_preview:
             return found
         try:
             return await asyncio.to_thread(_ask_lost, self.config.peer_shards.get(home or 0), ask)
         except ShardError as error:
-            message = f"whether this episode has submitted at rank {home} cannot be told: {error}"
-            raise Refused(503, "home_shard_unreadable", message) from error
+            message = f"this judge cannot tell whether the episode has submitted at rank {home}: {error}"
+            raise Refused(503, "home_shard_unreadable", f"{message}; tell the operator") from error
 
     async def _check_promotion(self, submission: Submission) -> None:
-        promoted = submission.beside.of_grade or ""
+        promoted = submission.headers.of_grade or ""
         score = await self._asked(submission, lambda shard: shard.answer(promoted))
         if score is None or score.label != submission.caller.label or score.kind is not Kind.SCORE:
-            raise Refused(400, "bad_promotion", f"'{promoted[:80]}' is no /score of this episode")
+            message = f"'{promoted[:80]}' is no /score of this episode; promote one of its own"
+            raise Refused(400, "bad_promotion", message)
         if score.outcome is not Outcome.SOLVED:
             raise Refused(400, "bad_promotion", f"score {promoted} is {score.outcome}; promote a solved one")
         stored = await self._asked(submission, lambda shard: shard.grade_source(promoted))
@@ -223,11 +244,11 @@ class GradeService:
         if stored is None or stored.sha256 != sent:
             raise Refused(400, "bad_promotion", f"the source is not the one of score {promoted}; send that one")
 
-    def check_fit(self) -> None:
+    def _check_fit(self) -> None:
         """Raises Refused (429, 503) when nothing more can be taken now."""
         if self._ending.is_set():
-            raise Refused(503, "stopping", "this judge is ending; send the request again, with its key, later")
-        self.scheduler.check()
+            raise Refused(503, "stopping", "this judge is stopping; send the request again later, with its key")
+        self._scheduler.check()
 
     def _begin(self, submission: Submission) -> Pending:
         grade_id = str(uuid.uuid4())
@@ -237,7 +258,7 @@ class GradeService:
         return pending
 
     def _finish(self, pending: Pending) -> None:
-        """Forget a grade that is recorded, and keep what another ended in for a while: nobody may wait for it."""
+        """Forget a grade that is recorded; keep for a while why another one ended without an answer."""
         del self._pending[pending.grade_id]
         if pending.done.cancelled() or pending.done.exception() is None:
             return
@@ -249,35 +270,35 @@ class GradeService:
         """Grade and record; the answer's text. It is durable in the shard when this returns."""
         seed = request_seed(self._root, submission.caller.label or ADHOC, grade_id)
         order = order_for(submission, grade_id, seed, self.config)
-        requested_at = _now()
-        graded = await self.scheduler.grade(order)
+        requested_at = now()
+        graded = await self._scheduler.grade(order)
         report = graded.report or self._fault(order, graded)
-        answer = answer_text(submission, report, self.config.rank)
-        course = Course(requested_at, _now(), graded.queue_ms, graded.grade_ms, graded.fault)
-        origin = origin_of(submission, answer, course, self._server)
-        reveal = seed if self._open else None
-        await self._in_shard(lambda: self.shard.record(origin, report, reveal=reveal))
+        answer = report.answer(order.kernel, self.config.rank, order.disclose).model_dump_json()
+        origin = origin_of(submission, answer, requested_at, graded, self._server)
+        reveal = seed if self.secret is None else None
+        await self._in_shard(lambda: self._shard.record(origin, report, reveal=reveal))
         await self._hold_back(submission, report, graded.grade_ms / 1e3)
-        self._note(submission.kind, submission.kernel, report, graded)
+        self._note(submission, report, graded)
         return answer
 
     async def _hold_back(self, submission: Submission, report: GradeReport, took_s: float) -> None:
-        """Let a failed `/submit` take a round number of seconds: how far it came tells of its hidden inputs.
+        """Let a failed `/submit` take a round number of seconds: its exact time would tell of the hidden inputs.
 
-        An open judge keeps no secrets, a judge that ends nobody waiting.
+        An open judge has no secrets to keep, and a judge that stops makes nobody wait.
         """
-        step_s = 0.0 if self._open else self.config.failed_submit_step_s
-        if submission.route is Route.SUBMIT and report.met_hidden_inputs() and step_s:
+        step_s = 0.0 if self.secret is None else self.config.failed_submit_step_s
+        if not submission.is_preview and report.met_hidden_inputs() and step_s:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._ending.wait(), step_s - took_s % step_s)
 
     def _fault(self, order: GradeOrder, graded: Graded) -> GradeReport:
-        ready = self.scheduler.ready
+        ready = self._scheduler.ready
         sandbox, device = (ready.sandbox, ready.device) if ready else ("none", self.config.device)
         return fault_report(order, graded.fault or "", sandbox, device)
 
-    def _note(self, kind: Kind, kernel: str, report: GradeReport, graded: Graded) -> None:
-        self._graded(kind, report.outcome, graded.queue_ms, graded.grade_ms)
+    def _note(self, submission: Submission, report: GradeReport, graded: Graded) -> None:
+        kind, kernel = submission.kind, submission.kernel
+        self._metrics.graded(kind, report.outcome, graded.queue_ms, graded.grade_ms)
         if report.denominator and report.cells:
             median_ns = statistics.median(statistics.median(cell.denominator_ns) for cell in report.cells)
             seen = self._denominators.setdefault((kernel, report.denominator), deque(maxlen=REMEMBERED))
@@ -290,13 +311,12 @@ class GradeService:
             return await asyncio.to_thread(call, *args, **kwargs)
         except ShardError as error:
             log.error("shard", fault=str(error))
-            raise Refused(503, "unfit", f"this judge cannot keep grades: {error}") from error
+            raise Refused(503, "unfit", f"this judge cannot keep grades: {error}; tell the operator") from error
 
 
-def _once_only(submission: Submission) -> bool:
-    """Whether this request may be accepted once in its episode."""
-    multi = submission.caller.setup.submission_mode is SubmissionMode.MULTI
-    return submission.route is Route.SUBMIT and not multi
+def _known_by(submission: Submission) -> tuple[str | None, str | None, bool]:
+    """What a request with an idempotency key is known by: the key is its episode's and its route's."""
+    return submission.headers.key, submission.caller.label, submission.is_preview
 
 
 def _ask_lost(path: Path | None, ask: Callable[[ShardReader], R | None]) -> R | None:
@@ -310,7 +330,3 @@ def _check_same_body(sha256: str | None, submission: Submission) -> None:
     if sha256 != submission.body_sha256:
         message = "this Idempotency-Key was used with another body; use a new key for a new request"
         raise Refused(400, "key_reused", message)
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")

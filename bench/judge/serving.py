@@ -7,6 +7,7 @@ import gc
 import signal
 import socket
 from collections.abc import Callable, Coroutine, Iterator
+from http import HTTPStatus
 from typing import Any, cast
 
 import uvicorn
@@ -15,8 +16,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from bench import process
 from bench.errors import EnvironmentFault
-from bench.judge.refusal import error_body
-from bench.judge.requestid import ID_HEADER, request_id
+from bench.judge.refusal import HTTP_ADVICE, ID_HEADER, error_body, request_id
 
 LOOPBACK = "127.0.0.1"
 # Once told to end: how long grades in flight may take, and how long their answers may take to leave.
@@ -96,22 +96,23 @@ class Protocol(HttpToolsProtocol):
             super().on_message_complete()
             return
         word = request_id(dict(self.headers).get(ID_HEADER, b""))
-        self._joined.write_whole(_answer(b"200 OK", word, self._health()))
+        self._joined.write_whole(rendered(HTTPStatus.OK, word, self._health()))
         self.on_response_complete()
 
     def send_400_response(self, msg: str) -> None:
         word = request_id()
-        why = f"{msg} Content-Length must be the body's length in bytes; send one HTTP/1.1 request at a time"
-        body = error_body("bad_http", why, word.decode())
-        self._joined.write_whole(_answer(b"400 Bad Request", word, body, b"connection: close\r\n"))
+        body = error_body("bad_http", f"{msg.rstrip('.')}; {HTTP_ADVICE}", word.decode())
+        self._joined.write_whole(rendered(HTTPStatus.BAD_REQUEST, word, body, closes=True))
         self.transport.close()
 
 
-def _answer(status: bytes, word: bytes, body: bytes, last: bytes = b"") -> bytes:
-    """A JSON answer as it is sent; `word` is the request's id, `last` a header line more."""
-    return b"HTTP/1.1 %s\r\ncontent-type: application/json\r\ncontent-length: %d\r\n%s: %s\r\n%s\r\n%s" % (
-        *(status, len(body), ID_HEADER, word, last, body),
+def rendered(status: HTTPStatus, word: bytes, body: bytes, closes: bool = False) -> bytes:
+    """A JSON answer as it is sent; `word` is the request's id, and the connection `closes` after it."""
+    head = b"HTTP/1.1 %d %s\r\ncontent-type: application/json\r\ncontent-length: %d\r\n%s: %s\r\n%s\r\n" % (
+        *(status, status.phrase.encode(), len(body), ID_HEADER, word),
+        b"connection: close\r\n" if closes else b"",
     )
+    return head + body
 
 
 class Server(uvicorn.Server):
@@ -122,11 +123,8 @@ class Server(uvicorn.Server):
         yield
 
 
-def server(app: Callable[..., Any], health: Callable[[], bytes], finish_s: int) -> Server:
-    """A server for an ASGI application; `health` is the body of its `/health`.
-
-    Once told to end, answers under way have `finish_s` seconds.
-    """
+def server(app: Callable[..., Any], health: Callable[[], bytes]) -> Server:
+    """A server for an ASGI application; `health` is the body of its `/health`."""
     return Server(
         uvicorn.Config(
             app,
@@ -140,7 +138,7 @@ def server(app: Callable[..., Any], health: Callable[[], bytes], finish_s: int) 
             server_header=False,
             date_header=False,
             timeout_keep_alive=KEEP_ALIVE_S,
-            timeout_graceful_shutdown=finish_s,
+            timeout_graceful_shutdown=FINISH_S,
         )
     )
 

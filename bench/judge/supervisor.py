@@ -18,7 +18,7 @@ from bench.judge.children import exited
 
 log = structlog.get_logger()
 
-# A judge leaves with 0 when it is told to; what told it may tell us in a moment.
+# A judge exits with 0 when a signal stopped it, and the same signal may reach the router in a moment.
 TOLD_PAUSE_S = 2.0
 
 

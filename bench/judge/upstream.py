@@ -95,10 +95,10 @@ class Connection(asyncio.Protocol):
 
 
 class Upstream:
-    """The judge at one address. Idle connections are kept; who gives a request up closes its connection."""
+    """The judge at one address. Idle connections are kept; a request that is given up closes its own."""
 
     def __init__(self, host: str, port: int) -> None:
-        # Whether the judge ever took a connection: before that it has not ended but not begun.
+        # Whether the judge ever took a connection: until then it is starting, not restarting.
         self.reached = False
         self._host, self._port = host, port
         self._idle: list[Connection] = []

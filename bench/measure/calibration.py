@@ -176,7 +176,9 @@ def save(found: Calibration) -> Path:
         fresh.write_text(found.model_dump_json(indent=1) + "\n", encoding="utf-8")
         fresh.replace(target)
     except OSError as error:
-        raise EnvironmentFault(f"{target}: cannot be written ({error.strerror}); set KCOURT_CACHE") from error
+        raise EnvironmentFault(
+            f"{target}: cannot be written ({error.strerror}); set KCOURT_CACHE to a folder of yours"
+        ) from error
     return target
 
 

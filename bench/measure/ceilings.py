@@ -7,33 +7,21 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from ctypes import POINTER, byref, c_int64, c_void_p
 from functools import lru_cache, partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.devices.cpu import cache_sizes
 from bench.measure.calibration import Ceilings, Level
 from bench.native import programs
 
-CACHES = Path("/sys/devices/system/cpu")
 TRIES = 9
 TRY_NS = 4_000_000
 WALKS, PEAKS = ("kc_read", "kc_copy", "kc_stream"), ("kc_peak_float32", "kc_peak_float64")
 MEMORY_TIMES_CACHE, MEMORY_LEAST, MEMORY_MOST = 4, 256 << 20, 2 << 30
 # The read loop goes in steps of at most this many bytes.
 STEP = 2048
-_UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-
-
-def cache_sizes(core: int, root: Path = CACHES) -> dict[str, int]:
-    """Data caches that the kernel reports for a core, smallest first: name ("L1", ...) → bytes."""
-    found: dict[str, int] = {}
-    for index in sorted((root / f"cpu{core}" / "cache").glob("index*")):
-        size = (index / "size").read_text().strip()
-        if (index / "type").read_text().strip() != "Instruction" and size[-1:] in _UNITS:
-            found[f"L{(index / 'level').read_text().strip()}"] = int(size[:-1]) * _UNITS[size[-1]]
-    return dict(sorted(found.items(), key=lambda item: item[1]))
 
 
 def memory_area_bytes(caches: dict[str, int]) -> int:

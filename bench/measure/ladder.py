@@ -29,7 +29,8 @@ traffic: 8 * n
 flops: 2 * n
 languages: [c, python]
 """
-_REFERENCE = "def ladder(x, out, n):\n    out[...] = x * 0.5 + 0.25\n"
+# The reference; and, because the empty call of a Python runner is another than that of a native one, a submission.
+PYTHON_SOURCE = "def ladder(x, out, n):\n    out[...] = x * 0.5 + 0.25\n"
 _SOURCE = """\
 #include <stdint.h>
 #ifndef real
@@ -51,10 +52,6 @@ void ladder(const real *restrict x, real *restrict out, int64_t n)
     }
 }
 """
-
-
-# For the empty call of a Python runner, which is another than that of a native one.
-PYTHON_SOURCE = "def ladder(x, out, n):\n    out[...] = x * 0.5 + 0.25\n"
 
 
 @dataclass(frozen=True)
@@ -83,6 +80,6 @@ def write(folder: Path, step: Step) -> Task:
     home = folder / NAME
     home.mkdir(parents=True)
     (home / "task.yaml").write_text(_MANIFEST, encoding="utf-8")
-    (home / "reference.py").write_text(_REFERENCE, encoding="utf-8")
+    (home / "reference.py").write_text(PYTHON_SOURCE, encoding="utf-8")
     (home / "baseline.c").write_text(source(step.units), encoding="utf-8")
     return load_task(home)

@@ -22,13 +22,14 @@ def _open(path: Path) -> int:
         return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
         raise EnvironmentFault(
-            f"{path}: no timing lease there ({error.strerror}); set KCOURT_LEASE_DIR to a folder that all judges share"
+            f"{path}: the timing lease cannot be opened ({error.strerror}); "
+            "set KCOURT_LEASE_DIR to a folder that all judges share"
         ) from error
 
 
 @contextlib.contextmanager
 def timing_lease(cores: Sequence[int]) -> Iterator[None]:
-    """Hold these cores for timing; waits for whoever holds one of them. Freed by the kernel when a holder dies.
+    """Hold these cores for timing; waits for whoever holds one of them. Linux frees it when its holder dies.
 
     Raises:
         EnvironmentFault: a lock file can be neither made nor opened.

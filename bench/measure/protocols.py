@@ -10,7 +10,6 @@ class ProtocolRole(StrEnum):
     FINAL = "final"
     PREVIEW = "preview"
     CALIBRATION = "calibration"
-    RETIRED = "retired"
 
 
 @dataclass(frozen=True)

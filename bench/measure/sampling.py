@@ -9,17 +9,19 @@ from bench.gates import agreement
 from bench.inputs import Case, balanced_order, timed_sizes
 from bench.judge.schemas import Preset
 from bench.measure.protocols import Protocol
-from bench.measure.session import OracleOf, Prepared, Session
+from bench.measure.session import Prepared, Session
 from bench.measure.statistics import credit
 from bench.native.helper import Timing
 from bench.records import Cell
+from bench.reference import OracleOf
 from bench.runner.runner import Runner
+from bench.task import Task
 from bench.verdict import Rejected
 
 CALL_FLOOR_NS = 5_000_000_000
 LATER_FLOOR_NS = 1_000_000_000
 MAX_REPEATS = 10
-# The kernel takes the core from a real-time task that has had it for 0.95 s of a second.
+# Linux takes the core from a real-time task that has had it for 0.95 s of a second.
 URGENT_MOST_NS = 500_000_000
 RACE_CALLS = 5
 
@@ -155,7 +157,13 @@ def _call_denominator(session: Session, runner: Runner, prepared: Prepared) -> T
     try:
         return session.call(runner, prepared, 60 * LATER_FLOOR_NS, timed=True)
     except Rejected as error:
-        raise JudgeFault(f"the denominator of {session.task.name} failed: {error}: {error.detail}") from error
+        raise baseline_fault(session.task, error) from error
+
+
+def baseline_fault(task: Task, error: Rejected) -> JudgeFault:
+    """The judge's own baseline failed, as no submission can make it."""
+    finding = f"{error}: {error.detail.get('message') or error.detail}"
+    return JudgeFault(f"the denominator of {task.name} failed: {finding}; run `kcourt task validate {task.name}`")
 
 
 def _cell(index: int, sizes: dict[str, int], pairs: list[Pair], repeated: int, protocol: Protocol) -> Cell:

@@ -1,8 +1,7 @@
 """One grade's buffers and oracles: puts a case's inputs in place, calls a runner on them, and checks every output."""
 
 import secrets
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,14 +13,12 @@ from bench.judge.schemas import Outcome
 from bench.measure.stopwatch import Stopwatch
 from bench.native import helper
 from bench.native.helper import Timing
-from bench.reference import Inputs
+from bench.reference import OracleOf, numpy_oracle
 from bench.runner.buffers import Arena, Placement
 from bench.runner.runner import Runner
-from bench.task import Argument, Family, Role, Sizes, Task
+from bench.task import Argument, Family, Role, Task
 from bench.tolerance import Oracle, first_mismatch
 from bench.verdict import Rejected
-
-OracleOf = Callable[[Task, Inputs, Sizes], Oracle]
 
 
 @dataclass(frozen=True)
@@ -36,18 +33,23 @@ class Prepared:
     canary: int
 
 
+@dataclass
 class Session:
     """Everything a grade's calls share. The judge's process alone holds the seed and the expected outputs."""
 
-    def __init__(self, task: Task, seed: bytes, arena: Arena, watch: Stopwatch) -> None:
-        self.task = task
-        self.seed = seed
-        self.arena = arena
-        self.watch = watch
-        self._structure: tuple[object, ...] | None = None
+    task: Task
+    seed: bytes
+    arena: Arena
+    watch: Stopwatch
+    _structure: tuple[object, ...] | None = field(default=None, init=False)
 
-    def prepare(self, case: Case, oracle_of: OracleOf, placement: Placement = Placement.MIDDLE) -> Prepared:
-        """Draw a case's values into the buffers (every runner is stopped) and compute what must come out."""
+    def prepare(
+        self, case: Case, oracle_of: OracleOf | None = None, placement: Placement = Placement.MIDDLE
+    ) -> Prepared:
+        """Draw a case's values into the buffers (every runner is stopped) and compute what must come out.
+
+        The NumPy reference computes it, unless another oracle is given.
+        """
         offsets = self.arena.offsets(case.sizes, placement)
         views = self.arena.views(case.sizes, offsets)
         with self.watch.stage("values"):
@@ -55,7 +57,8 @@ class Session:
             canary = secrets.randbits(64)
             self.arena.plant_canaries(views, offsets, canary)
         with self.watch.stage("oracle"):
-            oracle = oracle_of(self.task, {**views, **scalars}, case.sizes)
+            inputs = {**views, **scalars}
+            oracle = oracle_of(inputs, case.sizes) if oracle_of else numpy_oracle(self.task, inputs, case.sizes)
         slots = [self._slot(name, argument, case, offsets, scalars) for name, argument in self.task.arguments.items()]
         return Prepared(case, offsets, views, slots + self.arena.workspace_slots(), oracle, canary)
 
@@ -128,10 +131,10 @@ class Session:
         with self.watch.stage("call"):
             timing = runner.call(prepared.slots, limit_ns, case.stage, self.watch, warm=timed)
         with self.watch.stage("compare"):
-            self.check(prepared, runner.workspace)
+            self._check(prepared, runner.workspace)
         return timing
 
-    def check(self, prepared: Prepared, workspace: bool = False) -> None:
+    def _check(self, prepared: Prepared, workspace: bool) -> None:
         """Raises Rejected when a canary is broken (`tampered`) or an output is out of bounds (`wrong`)."""
         case = prepared.case
         name = self.arena.broken_canary(prepared.views, prepared.offsets, prepared.canary)
@@ -142,10 +145,5 @@ class Session:
             raise Rejected(Outcome.TAMPERED, "memory", {"message": message, "output": name})
         got = {name: prepared.views[name] for name in self.task.outputs}
         if found := first_mismatch(self.task, case.sizes, got, prepared.oracle):
-            detail = {
-                **asdict(found),
-                "index": list(found.index),
-                "sizes": dict(case.sizes),
-                "stage": case.stage,
-            }
+            detail = {**asdict(found), "sizes": case.sizes, "stage": case.stage}
             raise Rejected(Outcome.WRONG, "values", detail)

@@ -8,6 +8,8 @@ from itertools import combinations_with_replacement
 from statistics import fmean, median, quantiles
 
 Times = Sequence[float]
+# Beyond either end of the 90 % interval.
+TAIL = 0.05
 
 
 @lru_cache(maxsize=64)
@@ -107,10 +109,8 @@ def _walsh(values: Sequence[float]) -> list[float]:
     return [(a + b) / 2 for a, b in combinations_with_replacement(values, 2)]
 
 
-def hodges_lehmann(
-    candidate: Sequence[Times], denominator: Sequence[Times], level: float = 0.9
-) -> tuple[float, float, float]:
-    """Estimate and interval of the raw ratio over all inputs: (centre, low, high).
+def hodges_lehmann(candidate: Sequence[Times], denominator: Sequence[Times]) -> tuple[float, float, float]:
+    """Estimate and 90 % interval of the raw ratio over all inputs: (centre, low, high).
 
     `candidate[i][j]` and `denominator[i][j]` are the paired times of run j on input i. Within an input the centre is
     the median of the Walsh averages of the paired log ratios (Hodges and Lehmann 1963); over inputs it is their
@@ -126,7 +126,7 @@ def hodges_lehmann(
     centre = fmean(centres)
     residuals = sorted(r for values, mid in zip(logs, centres, strict=True) for r in _walsh([v - mid for v in values]))
     strata = tuple(len(values) for values in logs)
-    cut = _below_quantile(strata, (1 - level) / 2)
+    cut = _below_quantile(strata, TAIL)
     cut = min(max(cut - 1, 0), (len(residuals) - 1) // 2)
     runs = min(strata)
     spread = (runs + 1) / (runs - 1) if runs > 1 else 1.0

@@ -97,7 +97,7 @@ def _credited(grades: Sequence[GradeReport]) -> int:
 
 def _spread_of_scores(grades: Sequence[GradeReport]) -> float:
     """95th percentile of |S - 1|."""
-    return float(np.quantile([abs((report.score or 0.0) - 1) for report in grades], 0.95))
+    return float(np.quantile([abs(report.score - 1) for report in grades if report.score is not None], 0.95))
 
 
 def _interval(report: GradeReport) -> Interval:

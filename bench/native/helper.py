@@ -1,8 +1,11 @@
 """The judge's native helper as typed Python functions, built on first use and cached by content."""
 
 import ctypes
+import mmap
+import os
 from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_int64, c_uint64, c_void_p
 from dataclasses import dataclass
+from enum import IntEnum
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -14,6 +17,18 @@ from bench.native.programs import build
 from bench.task import MAX_ARGUMENTS
 
 CALL_TIMEOUT, CALL_DIED = -1, -2
+
+
+class State(IntEnum):
+    """`enum kc_state` (control.h): how far a runner has come."""
+
+    STARTING = 0
+    READY = 1
+    NOT_LOADED = 2
+    NO_SYMBOL = 3
+    RAISED = 4
+    LOADING = 5
+    ENDED = 6
 
 
 class Control(ctypes.Structure):
@@ -34,9 +49,21 @@ class Control(ctypes.Structure):
     )
 
 
+def control_page() -> tuple[int, Control]:
+    """A new control page: its descriptor, for the runner to map, and the page as it is mapped here."""
+    fd = os.memfd_create("control", os.MFD_CLOEXEC)
+    os.ftruncate(fd, mmap.PAGESIZE)
+    return fd, Control.from_buffer(mmap.mmap(fd, mmap.PAGESIZE))
+
+
 def runner_program() -> Path:
     """The process that native submissions run in."""
     return build("runner.c", "", ("-O2",))
+
+
+def replay_program() -> Path:
+    """The process that a profiler watches."""
+    return build("replay.c", "", ("-O2",))
 
 
 def python_waiter() -> Path:
@@ -48,17 +75,7 @@ def python_waiter() -> Path:
 def _library() -> ctypes.CDLL:
     library = ctypes.CDLL(str(build("helper.c", ".so", ("-O3", "-march=native", "-fPIC", "-shared"))))
     library.kc_call.restype = c_int64
-    library.kc_call.argtypes = [
-        c_void_p,
-        c_int64,
-        c_void_p,
-        c_int64,
-        c_int64,
-        c_int64,
-        c_int,
-        c_int,
-        POINTER(c_int64),
-    ]
+    library.kc_call.argtypes = [c_void_p, c_int64, c_void_p, *[c_int64] * 3, c_int, c_int, POINTER(c_int64)]
     library.kc_fill.argtypes = [c_void_p, c_int64, c_char_p, c_char_p, c_uint64, c_uint64, c_uint64]
     library.kc_poison.argtypes = [c_void_p, c_int64, c_uint64]
     library.kc_poison_check.restype = c_int64
@@ -89,14 +106,16 @@ class Timing:
     strayed: bool = False
 
 
-def call(control_at: int, generation: int, slots: Any, empty: bool, limit_ns: int, child: int, stop: int = 0) -> Timing:
+def call(
+    control: Control, generation: int, slots: Any, empty: bool, limit_ns: int, child: int, stop: int = 0
+) -> Timing:
     """Ask a runner for one call and time it; `slots` is a ctypes array of int64.
 
     `child` is the process of ours whose end is the runner's; the process `stop` is stopped the moment it answers.
     """
     disturbed = c_int64()
     elapsed = _library().kc_call(
-        control_at, generation, slots, len(slots), int(empty), limit_ns, child, stop, byref(disturbed)
+        byref(control), generation, slots, len(slots), int(empty), limit_ns, child, stop, byref(disturbed)
     )
     return Timing(elapsed, disturbed.value)
 

@@ -3,8 +3,9 @@
 import re
 from collections import Counter
 from functools import lru_cache
-from pathlib import Path, PurePath
+from pathlib import PurePath
 
+from bench.cache import processor
 from bench.judge.schemas import Preset
 from bench.profilers.profiler import Counts, Place, Profiler, Recording, works
 from bench.sandbox import Sandbox
@@ -25,13 +26,11 @@ def lacking(sandbox: Sandbox) -> str:
 @lru_cache(maxsize=1)
 def flags() -> tuple[str, ...]:
     """valgrind knows no instructions beyond AVX2: where the processor has more, it must not get them."""
-    try:
-        features = set(
-            re.findall(r"^flags\s*:(.*)$", Path("/proc/cpuinfo").read_text(encoding="ascii"), re.M)[0].split()
-        )
-    except (OSError, IndexError):  # not x86
+    found = re.search(r"^flags\s*:(.*)$", processor(), re.M)
+    if not found:  # not x86
         return ("-g",)
-    return ("-g", "-march=x86-64-v3" if {"avx2", "fma", "bmi2", "movbe"} <= features else "-march=x86-64")
+    has_avx2 = {"avx2", "fma", "bmi2", "movbe"} <= set(found[1].split())
+    return ("-g", "-march=x86-64-v3" if has_avx2 else "-march=x86-64")
 
 
 def command(path: str) -> list[str]:

@@ -1,6 +1,5 @@
 """Is a database whole, ours, and the one that was expected?"""
 
-import contextlib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -9,7 +8,7 @@ from pathlib import Path
 from sqlalchemy import Connection, func, select
 
 from bench.errors import ShardError
-from bench.results.database import Identity, engine, identify, naming
+from bench.results.database import Identity, connected, identify, naming
 from bench.results.models import Base, DatabaseKind, Grade
 
 _READERS = 4
@@ -40,7 +39,9 @@ def check(path: Path) -> Checked:
     Raises:
         ShardError: it is missing, damaged, another program's, a newer schema's or unfinished.
     """
-    with _opened(path) as connection:
+    if not path.is_file():
+        raise ShardError(f"{path}: no such file; check the path, or have its rank's grades made again")
+    with connected(path, "rw") as connection:
         identity = identify(connection, path)
         if identity is None:
             raise ShardError(f"{path}: an empty file: its writer died before it was made, so it holds no grades")
@@ -92,18 +93,6 @@ def _row_at(connection: Connection, table: str, rowid: int) -> str:
     columns = ", ".join(f'"{key}"' for key in keys)
     found = connection.exec_driver_sql(f"SELECT {columns} FROM {table} WHERE rowid = ?", (rowid,)).one()
     return ", ".join(f"{key} '{value}'" for key, value in zip(keys, found, strict=True))
-
-
-@contextlib.contextmanager
-def _opened(path: Path) -> Iterator[Connection]:
-    if not path.is_file():
-        raise ShardError(f"{path}: no such file; check the path, or have its rank's grades made again")
-    opened = engine(path, "rw")
-    try:
-        with naming(path), opened.connect() as connection:
-            yield connection
-    finally:
-        opened.dispose()
 
 
 def _unexpected(shards: Sequence[Checked], expect: Expectation) -> Iterator[str]:

@@ -72,6 +72,19 @@ def engine(path: Path | None, mode: Mode, *, begin: str | None = "BEGIN", pragma
 
 
 @contextlib.contextmanager
+def connected(
+    path: Path | None, mode: Mode, *, begin: str | None = "BEGIN", pragmas: tuple[str, ...] = ()
+) -> Iterator[Connection]:
+    """A connection with an engine of its own, gone after the block; SQLite's errors name the file."""
+    opened = engine(path, mode, begin=begin, pragmas=pragmas)
+    try:
+        with naming(path or "several databases read as one"), opened.connect() as connection:
+            yield connection
+    finally:
+        opened.dispose()
+
+
+@contextlib.contextmanager
 def naming(path: Path | str) -> Iterator[None]:
     """Turn SQLite's errors into a ShardError that names the file and says what to do."""
     try:

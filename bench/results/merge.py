@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, func, insert, select
+from sqlalchemy import Connection, func, insert, select
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from bench.errors import ShardError
 from bench.judge.schemas import ADHOC, END_CODES, EpisodeLabel, EpisodeRecord
 from bench.results.checks import Checked, Expectation, check, check_all, refuse_dangling
-from bench.results.database import WriterLock, engine, naming
+from bench.results.database import WriterLock, connected, naming
 from bench.results.models import (
     Base,
     DatabaseKind,
@@ -216,16 +216,12 @@ def _report(connection: Connection, target: Path, inputs: tuple[Checked, ...]) -
 @contextlib.contextmanager
 def building(partial: Path) -> Iterator[Connection]:
     """A connection to a new, empty database of this schema, without indexes, that nobody sees yet."""
-    opened: Engine = engine(partial, "rwc", begin=None, pragmas=_BUILD_PRAGMAS)
-    try:
-        with naming(partial), opened.connect() as connection:
-            connection.exec_driver_sql("BEGIN")
-            create_schema(connection)
-            connection.execute(insert(Meta), {"key": "kind", "value": DatabaseKind.RESULTS})
-            connection.commit()
-            yield connection
-    finally:
-        opened.dispose()
+    with connected(partial, "rwc", begin=None, pragmas=_BUILD_PRAGMAS) as connection:
+        connection.exec_driver_sql("BEGIN")
+        create_schema(connection)
+        connection.execute(insert(Meta), {"key": "kind", "value": DatabaseKind.RESULTS})
+        connection.commit()
+        yield connection
 
 
 @contextlib.contextmanager

@@ -6,7 +6,7 @@ from pathlib import Path
 from sqlalchemy import Connection
 
 from bench.errors import ShardError, UsageError
-from bench.results.database import WriterLock, engine, naming
+from bench.results.database import WriterLock, connected
 from bench.results.merge import building, replacing
 from bench.results.models import APPLICATION_ID, SCHEMA_VERSION, Base, create_indexes
 from bench.results.union import attached
@@ -50,15 +50,11 @@ def migrate(source: Path, target: Path) -> Migration:
 
 def _version(path: Path) -> int:
     """The schema version of a database of ours that is not newer than this program."""
-    opened = engine(path, "ro")
-    try:
-        with naming(path), opened.connect() as connection:
-            application, version = (
-                int(connection.exec_driver_sql(f"PRAGMA {name}").scalar_one())
-                for name in ("application_id", "user_version")
-            )
-    finally:
-        opened.dispose()
+    with connected(path, "ro") as connection:
+        application, version = (
+            int(connection.exec_driver_sql(f"PRAGMA {name}").scalar_one())
+            for name in ("application_id", "user_version")
+        )
     if application != APPLICATION_ID:
         raise ShardError(f"{path}: a database of another program; leave it out")
     if not 1 <= version <= SCHEMA_VERSION:

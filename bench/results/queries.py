@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Integer, cast, func, select
 
 from bench.errors import ShardError
 from bench.judge.schemas import ADHOC, ANSWER_KINDS, End, Kind, Outcome, Preset, SubmissionMode
-from bench.results.database import engine, identify, naming
+from bench.results.database import connected, identify
 from bench.results.models import Episode, Grade, Setup, create_indexes, create_schema
 from bench.results.union import attached, take
 
@@ -104,31 +104,23 @@ def opened(paths: Sequence[Path]) -> Iterator[Connection]:
         with _one(paths[0]) as connection:
             yield connection
         return
-    together = engine(None, "rwc", begin=None)
-    try:
-        with naming("databases read as one"), together.connect() as connection:
-            create_schema(connection)
-            create_indexes(connection)
-            for path in paths:
-                with _one(path):  # is it there, and ours?
-                    pass
-                with attached(connection, path):
-                    take(connection, path, (Setup, Episode, Grade), _HEAVY)
-            yield connection
-    finally:
-        together.dispose()
+    with connected(None, "rwc", begin=None) as connection:
+        create_schema(connection)
+        create_indexes(connection)
+        for path in paths:
+            with _one(path):  # is it there, and ours?
+                pass
+            with attached(connection, path):
+                take(connection, path, (Setup, Episode, Grade), _HEAVY)
+        yield connection
 
 
 @contextlib.contextmanager
 def _one(path: Path) -> Iterator[Connection]:
-    reading = engine(path, "ro")
-    try:
-        with naming(path), reading.connect() as connection:
-            if identify(connection, path) is None:
-                raise ShardError(f"{path}: an empty file: its writer has not made it yet")
-            yield connection
-    finally:
-        reading.dispose()
+    with connected(path, "ro") as connection:
+        if identify(connection, path) is None:
+            raise ShardError(f"{path}: an empty file: the judge that writes it has stored nothing yet; try again later")
+        yield connection
 
 
 def counts(db: Connection) -> Counts:

@@ -15,7 +15,7 @@ from sqlalchemy.dialects.sqlite import insert
 from bench.errors import ShardError
 from bench.judge.schemas import ANSWER_KINDS, Kind, Outcome, SetupRecord
 from bench.records import GradeReport
-from bench.results.database import BUSY_TIMEOUT_S, Identity, Mode, WriterLock, engine, identify, naming
+from bench.results.database import BUSY_TIMEOUT_S, Identity, WriterLock, engine, identify, naming
 from bench.results.models import (
     DatabaseKind,
     Grade,
@@ -30,6 +30,7 @@ from bench.results.models import (
     table_of,
 )
 from bench.results.rows import GradeOrigin, cell_rows, grade_row, grade_source_rows, source_rows
+from bench.results.stored import StoredText
 from bench.results.union import contradiction
 
 # The rollback journal is the only one that works on network file systems (WAL needs memory shared by all
@@ -48,15 +49,6 @@ class StoredAnswer:
     outcome: Outcome
     body_sha256: str | None
     answer: str
-
-
-@dataclass(frozen=True)
-class StoredSource:
-    """What a grade was made of."""
-
-    name: str
-    sha256: str
-    content: bytes
 
 
 class ShardReader:
@@ -91,7 +83,7 @@ class ShardReader:
             found: str | None = connection.execute(wanted.order_by(Grade.requested_at)).scalar()
         return found
 
-    def grade_source(self, grade_id: str) -> StoredSource | None:
+    def grade_source(self, grade_id: str) -> StoredText | None:
         """The submission that a grade was made of."""
         wanted = select(GradeSource.name, Source.sha256, Source.content).join(
             Source, Source.sha256 == GradeSource.sha256
@@ -100,7 +92,7 @@ class ShardReader:
             row = connection.execute(
                 wanted.where(GradeSource.grade_id == grade_id, GradeSource.role == "submission")
             ).one_or_none()
-        return StoredSource(*row) if row else None
+        return StoredText(*row) if row else None
 
     def close(self) -> None:
         """Give the file back."""
@@ -157,7 +149,7 @@ class Shard(ShardReader):
         with contextlib.ExitStack() as undo:
             undo.callback(lock.release)
             lock.acquire(BUSY_TIMEOUT_S if shared else 0.0)
-            opened = _writer(path)
+            opened = engine(path, "rwc", begin="BEGIN IMMEDIATE", pragmas=_WRITER_PRAGMAS)
             undo.callback(opened.dispose)
             with naming(path), opened.begin() as connection:
                 identity = _claim(connection, path, job_id, rank)
@@ -237,11 +229,6 @@ def _make_folder(path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ShardError(f"{path}: its folder cannot be made ({error.strerror}); choose another") from error
-
-
-def _writer(path: Path) -> Engine:
-    mode: Mode = "rwc"
-    return engine(path, mode, begin="BEGIN IMMEDIATE", pragmas=_WRITER_PRAGMAS)
 
 
 def _claim(connection: Connection, path: Path, job_id: str, rank: int) -> Identity:

@@ -13,7 +13,7 @@ from bench.results.models import Grade, GradeCell, GradeSource, Reveal, Source, 
 
 
 @dataclass(frozen=True)
-class Text:
+class StoredText:
     """One stored text: its content, and the sha256 (hex) that it is filed under."""
 
     name: str
@@ -49,7 +49,7 @@ class StoredGrade:
     requested_at: str
     provenance: dict[str, Any]
     cells: tuple[Cell, ...]
-    texts: dict[str, Text]
+    texts: dict[str, StoredText]
     seed: str | None
 
 
@@ -85,11 +85,11 @@ def _cell(row: RowMapping) -> Cell:
     return Cell.model_validate({**{name: row[name] for name in row if name != "grade_id"}, **coded})
 
 
-def _texts(db: Connection, grade_id: str) -> dict[str, Text]:
+def _texts(db: Connection, grade_id: str) -> dict[str, StoredText]:
     """Texts by role, as bytes: who edits one by hand may leave text there."""
     wanted = (
         select(GradeSource.role, GradeSource.name, GradeSource.sha256, cast(Source.content, LargeBinary))
         .join(Source, Source.sha256 == GradeSource.sha256)
         .where(GradeSource.grade_id == grade_id)
     )
-    return {role: Text(name, sha256, content) for role, name, sha256, content in db.execute(wanted)}
+    return {role: StoredText(name, sha256, content) for role, name, sha256, content in db.execute(wanted)}

@@ -2,6 +2,7 @@
 
 import contextlib
 import fcntl
+import math
 import mmap
 import os
 from collections.abc import Iterable
@@ -13,7 +14,6 @@ from numpy.typing import NDArray
 
 from bench.errors import EnvironmentFault
 from bench.native import helper
-from bench.reference import bytes_of
 from bench.task import Sizes, Task
 
 ALIGNMENT = 64
@@ -70,6 +70,11 @@ class Buffer:
         with contextlib.suppress(BufferError):
             self._map.close()
         os.close(self.fd)
+
+
+def bytes_of(task: Task, name: str, sizes: Sizes) -> int:
+    """Bytes of one array argument at the given sizes."""
+    return math.prod(task.shape(name, sizes)) * np.dtype(task.arguments[name].dtype).itemsize
 
 
 class Arena:

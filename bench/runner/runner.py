@@ -2,7 +2,6 @@
 
 import contextlib
 import ctypes
-import mmap
 import os
 import re
 import signal
@@ -12,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import IO
 
 from bench import process
 from bench.build.toolchain import Artifact
@@ -20,14 +20,14 @@ from bench.judge.schemas import Language, Outcome
 from bench.measure.stopwatch import Stopwatch
 from bench.measure.urgency import make_fair, make_urgent, urgent
 from bench.native import helper
-from bench.native.helper import CALL_DIED, CALL_TIMEOUT, Control, Timing
+from bench.native.helper import CALL_DIED, CALL_TIMEOUT, State, Timing
 from bench.runner.buffers import Arena
 from bench.runner.stance import IDLE_NS, Watched
 from bench.sandbox import RUN_OUTPUT_BYTES, Level, Sandbox, run_limits
 from bench.verdict import Rejected
 
-STARTING, READY, NOT_LOADED, NO_SYMBOL, RAISED = 0, 1, 2, 3, 4
 START_LIMIT_S = 20.0
+CPU_S = 600
 EMPTY_LIMIT_NS = 2_000_000_000
 EMPTY_CALLS = 40
 WAKE_CALLS = 2
@@ -54,15 +54,17 @@ class Runner:
     """
 
     def __init__(
-        self, sandbox: Sandbox, folder: Path, artifact: Artifact, shim: Path, symbol: str, arena: Arena,
-        cores: Sequence[int], workspace: bool = False, cpu_s: int = 600,
-    ) -> None:  # fmt: skip
+        self,
+        sandbox: Sandbox,
+        folder: Path,
+        artifact: Artifact,
+        shim: Path,
+        arena: Arena,
+        cores: Sequence[int],
+        workspace: bool,
+    ) -> None:
         self._sandbox = sandbox
-        self._fd = os.memfd_create("control", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-        os.ftruncate(self._fd, mmap.PAGESIZE)
-        self._page = mmap.mmap(self._fd, mmap.PAGESIZE)
-        self._control = Control.from_buffer(self._page)
-        self._at = ctypes.addressof(self._control)
+        self._fd, self._control = helper.control_page()
         self._generation = 0
         self._arguments = (*arena.task.arguments, "workspace")
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`; no folder: a submission could remove it
@@ -76,10 +78,10 @@ class Runner:
         head = [*program, str(self._fd), ",".join(str(core) for core in cores), sealed]
         if artifact.language is Language.PYTHON:
             head.append(str(helper.python_waiter()))
-        argv = [*head, str(shim), str(artifact.path), symbol, *arena.descriptions(workspace)]
+        argv = [*head, str(shim), str(artifact.path), arena.task.name, *arena.descriptions(workspace)]
         lent = arena.lent(workspace)
         fds = [self._fd, *(buffer.fd for buffer in lent)]
-        limits = run_limits(sum(buffer.size for buffer in lent), cpu_s)
+        limits = run_limits(sum(buffer.size for buffer in lent), CPU_S)
         visible = [*visible, shim, artifact.path]
         self._process = sandbox.spawn(argv, limits, folder, self._log, fds, visible)
 
@@ -107,7 +109,7 @@ class Runner:
 
     @property
     def placed(self) -> bool:
-        """Whether the kernel tells where the process stands when it is stopped."""
+        """Whether Linux tells where the process stands when it is stopped."""
         return self._home.place is not None
 
     def _waits(self) -> bool:
@@ -122,7 +124,7 @@ class Runner:
 
     def _loaded(self) -> bool:
         """Whether it says that it is ready; woken until then, for it may stop just after it was woken."""
-        if self._control.state == READY:
+        if self._control.state == State.READY:
             return True
         if self.watched.stopped():
             self._wake()
@@ -139,23 +141,25 @@ class Runner:
                 raise self._not_loaded()
             if time.monotonic() > deadline:
                 if not self.pid:
-                    raise JudgeFault(
-                        f"the runner did not start within {START_LIMIT_S:.0f} s; is this machine overloaded?"
-                    )
+                    message = f"the runner did not start within {START_LIMIT_S:.0f} s"
+                    raise JudgeFault(f"{message}; grade again when this machine is less busy")
                 detail = {"message": f"the library did not load within {START_LIMIT_S:.0f} s; do no work at load time"}
-                raise Rejected(Outcome.TIMEOUT, "load", detail, self._tail())
+                raise Rejected(Outcome.TIMEOUT, "load", detail, tail(self._log))
             time.sleep(0.0002)
 
     def _not_loaded(self) -> Exception:
         said = bytes(self._control.message).decode(errors="replace")
-        if self._control.state == NO_SYMBOL:
+        if self._control.state == State.NO_SYMBOL:
             message = f"define the entry point with the name and signature of the contract ({_without_path(said)})"
             return Rejected(Outcome.BUILD_FAILED, "symbol", {"message": message}, said)
-        if self._control.state == NOT_LOADED:
-            last = said.splitlines()[-1] if said else ""
-            return Rejected(Outcome.BUILD_FAILED, "load", {"message": f"it does not load: {_without_path(last)}"}, said)
-        if self._control.state == STARTING:
-            return JudgeFault(f"the runner could not start (code {self._process.returncode}): {said or self._tail()}")
+        if self._control.state == State.NOT_LOADED:
+            last = said.splitlines()[-1] if said else "the loader gave no reason"
+            message = f"it does not load ({_without_path(last)}); mend what this names"
+            return Rejected(Outcome.BUILD_FAILED, "load", {"message": message}, said)
+        if self._control.state == State.STARTING:
+            return JudgeFault(
+                f"the runner could not start (code {self._process.returncode}): {said or tail(self._log)}"
+            )
         return self._died("load")
 
     def pause(self) -> None:
@@ -185,7 +189,9 @@ class Runner:
         self.pause()
         empty_ns = round(statistics.median(timing.elapsed_ns for timing in calls))
         if empty_ns > EMPTY_MOST_NS:
-            raise JudgeFault(f"an empty call takes {empty_ns} ns; grade again on a quieter machine")
+            raise JudgeFault(
+                f"an empty call takes {empty_ns} ns, more than {EMPTY_MOST_NS}; grade again on a quieter machine"
+            )
         return empty_ns
 
     def call(self, slots: Sequence[int], limit_ns: int, stage: str, watch: Stopwatch, warm: bool = False) -> Timing:
@@ -240,7 +246,7 @@ class Runner:
         self._generation += 1
         words = (ctypes.c_int64 * len(slots))(*slots)
         stop = 0 if empty else self.pid
-        return helper.call(self._at, self._generation, words, empty, limit_ns, self._process.pid, stop)
+        return helper.call(self._control, self._generation, words, empty, limit_ns, self._process.pid, stop)
 
     def _checked(self, timing: Timing, stage: str, limit_ns: int = EMPTY_LIMIT_NS) -> Timing:
         if timing.elapsed_ns == CALL_TIMEOUT:
@@ -248,15 +254,15 @@ class Runner:
                 "message": f"one call took more than {limit_ns / 1e9:.1f} s; end every loop, or do less work in a call",
                 "stage": stage,
             }
-            raise Rejected(Outcome.TIMEOUT, "time", detail, self._tail())
+            raise Rejected(Outcome.TIMEOUT, "time", detail, tail(self._log))
         if timing.elapsed_ns == CALL_DIED:
             self._process.wait()
             raise self._died(stage)
         return timing
 
     def _died(self, stage: str) -> Rejected:
-        """Why the process is gone, from the kernel's own word (never from what it printed)."""
-        if self._control.state == RAISED:
+        """Why the process is gone, from its exit status (never from what it printed)."""
+        if self._control.state == State.RAISED:
             said = bytes(self._control.message).decode(errors="replace")
             last = said.strip().splitlines()[-1] if said.strip() else ""
             short = "MemoryError" in last.partition(":")[0]  # NumPy's is _ArrayMemoryError
@@ -264,7 +270,7 @@ class Runner:
             return Rejected(outcome, "exception", {"message": last, "stage": stage}, said)
         ended_by = process.signal_of(self._process.returncode)
         outcome, property, message = self._reason(ended_by)
-        return Rejected(outcome, property, {"message": message, "stage": stage}, self._tail())
+        return Rejected(outcome, property, {"message": message, "stage": stage}, tail(self._log))
 
     def _reason(self, ended_by: int | None) -> tuple[Outcome, str, str]:
         """Outcome, property and what to do, for the signal that ended the process (None: it left by itself)."""
@@ -298,11 +304,6 @@ class Runner:
         """Processes that the submission started and that are still there."""
         return len(process.descendants(self.pid))
 
-    def _tail(self) -> str:
-        size = self._log.seek(0, os.SEEK_END)
-        self._log.seek(max(size - LOG_TAIL_BYTES, 0))
-        return self._log.read().decode(errors="replace")
-
     def close(self) -> None:
         """Kill the process and everything it started, and give back the control page."""
         process.kill_tree(self._process)
@@ -310,9 +311,13 @@ class Runner:
             self.watched.close()
         self._log.close()
         del self._control
-        with contextlib.suppress(BufferError):
-            self._page.close()
         os.close(self._fd)
+
+
+def tail(log: IO[bytes]) -> str:
+    """The end of what a submission printed."""
+    log.seek(max(log.seek(0, os.SEEK_END) - LOG_TAIL_BYTES, 0))
+    return log.read().decode(errors="replace")
 
 
 def _program(artifact: Artifact) -> tuple[list[str], list[Path]]:

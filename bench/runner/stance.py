@@ -1,5 +1,5 @@
-"""What the kernel tells of a runner: whether it is stopped, where it stands, how it handles signals, what its other
-threads have done. Whatever the submission says of itself is in pages that it can write; this is not."""
+"""What Linux tells of a runner: whether it is stopped, where it stands, how it handles signals, what its other threads
+have done. The submission can write to the control page, but not to this."""
 
 import contextlib
 import os
@@ -18,7 +18,7 @@ _SIGNAL_MASKS = (b"SigBlk", b"SigIgn", b"SigCgt")
 class Stance:
     """One look at a stopped process.
 
-    `place` is stack pointer and program counter of its main thread, None where the kernel does not tell;
+    `place` is stack pointer and program counter of its main thread, None where Linux does not tell;
     `signals` are the blocked, the ignored and the caught ones, a bit each.
     """
 
@@ -75,7 +75,7 @@ class Watched:
     def ran_and_waited_ns(self) -> tuple[int, int]:
         """How long (ns) the main thread has had a core, and has stood ready without one, in all its life.
 
-        Exact for a stopped one only; both are 0 where the kernel does not count. What a hypervisor took away is in
+        Exact for a stopped one only; both are 0 where Linux does not count. What a hypervisor took away is in
         neither.
         """
         return _figures(_again(self._schedstat))

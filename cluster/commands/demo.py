@@ -29,8 +29,8 @@ def demo(
     Example: kcourt demo
     """
     from cluster.commands.local_job import run_here
-    from cluster.study.places import experiments_root, layers_root
-    from cluster.study.render import Choices, render
+    from cluster.study.places import experiments_root
+    from cluster.study.render import Choices, build, write
     from cluster.study.snapshots import snapshot
     from cluster.study.studies import read_study
     from cluster.study.systems import choose_system
@@ -41,7 +41,7 @@ def demo(
     overrides = {"SANDBOX_ALLOW": allow_sandbox, **({"PRESET": preset} if preset else {})}
     choices = Choices(choose_system(os.environ, "local"), overrides=overrides)
     now = datetime.now(UTC)
-    rendered = render(study, layers_root(), render_to or experiments_root(), choices)
+    rendered = write(build(study, render_to or experiments_root(), choices))
     done = run_here([snapshot(setup, now).env for setup in rendered], {}, run_root, as_json)
     if not as_json and done.layout.report.exists():
         _next(done.layout.results, done.layout.report)

@@ -135,7 +135,7 @@ def kill(node: Node, name: Name = "dev", base: Base = None, as_json: AsJson = Fa
     _say(
         as_json,
         {"node": node, "processes": ended},
-        f"{node} is dead: {ended} processes ended; `kcourt devcluster heal {node}` mends it",
+        f"{node} is dead: all {ended} of its processes were killed; `kcourt devcluster heal {node}` mends it",
     )
 
 

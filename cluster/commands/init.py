@@ -6,8 +6,9 @@ Example: kcourt init --study first --tag demo --model scripted --yes
 import json
 import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from cluster.study.first_use import Wishes
 
 app = typer.Typer(help=__doc__)
+
+# option, question, what the option says, default → the answer
+Ask = Callable[[str, str, str | None, str], str]
 
 
 @app.command()
@@ -48,7 +52,7 @@ def init(
     """
     from cluster.study.first_use import study_path, study_text, write_new
 
-    ask = _Asker(quiet=yes or as_json)
+    ask = partial(_answer, yes or as_json)
     machine = _machine(ask, system, site, account, partition, gpus)
     wishes = _wishes(ask, machine, study, tag, model, treatment)
     files = machine.files | {study_path(wishes.study): study_text(wishes)}
@@ -64,20 +68,18 @@ def init(
     typer.echo(f"dry-run it:\n  {' '.join([*machine.words, command])}")
 
 
-@dataclass(frozen=True)
-class _Asker:
-    """Asks for what no option says; `quiet` takes the default."""
+def _answer(quiet: bool, option: str, question: str, given: str | None, default: str) -> str:
+    """What an option says, else what the operator answers; the default when `quiet`.
 
-    quiet: bool
-
-    def answer(self, option: str, question: str, given: str | None, default: str) -> str:
-        """Raises UsageError when nobody answers."""
-        if given is not None or self.quiet:
-            return default if given is None else given
-        try:
-            return str(typer.prompt(question, default=default, show_default=bool(default))).strip()
-        except typer.Abort as error:
-            raise UsageError(f"nobody answers; say --{option}, or --yes for what is usual") from error
+    Raises:
+        UsageError: nobody answers.
+    """
+    if given is not None or quiet:
+        return default if given is None else given
+    try:
+        return str(typer.prompt(question, default=default, show_default=bool(default))).strip()
+    except typer.Abort as error:
+        raise UsageError(f"nobody answers the question for --{option}; give it, or --yes for every default") from error
 
 
 @dataclass(frozen=True)
@@ -93,24 +95,24 @@ class _Machine:
 
 
 def _machine(
-    ask: _Asker, system: str | None, site: Path | None, account: str | None, partition: str | None, gpus: int | None
+    ask: Ask, system: str | None, site: Path | None, account: str | None, partition: str | None, gpus: int | None
 ) -> _Machine:
     """Ask about the cluster; this machine alone, and a site file that is in force, need no questions."""
     from cluster.study.first_use import default_site, guessed_system, site_text
     from cluster.study.systems import SITE_VARIABLE, read_systems
 
     guess = guessed_system(os.environ)
-    name = ask.answer("system", "System (a known one, or a name for yours)", system, guess)
+    name = ask("system", "System (a known one, or a name for yours)", system, guess)
     named = {} if name == guess or not _is_told(os.environ) else {"KCOURT_SYSTEM": name}
     known = read_systems(os.environ if Path(os.environ.get(SITE_VARIABLE, "")).is_file() else {}).get(name)
     said = any(value is not None for value in (site, account, partition, gpus))
     if known and not said and (known.of_site or known.facts.launcher == "local"):
         return _Machine({}, named)
-    account = ask.answer("account", "Account that pays (empty: the cluster's default)", account, "")
+    account = ask("account", "Account that pays (empty: the cluster's default)", account, "")
     usual = (known.facts.partition if known else None) or ""
-    partition = ask.answer("partition", "Partition (empty: the cluster's default)", partition, usual)
+    partition = ask("partition", "Partition (empty: the cluster's default)", partition, usual)
     if gpus is None and (known is None or known.facts.nodes.gpus is None):
-        gpus = _number("gpus", ask.answer("gpus", "GPUs of a node (0: none)", None, ""))
+        gpus = _number("gpus", ask("gpus", "GPUs of a node (0: none)", None, ""))
     path = (site or Path(os.environ.get(SITE_VARIABLE) or default_site(os.environ))).absolute()
     text = site_text(name, account, "" if partition == usual else partition, gpus, os.environ)
     return _Machine({path: text}, {SITE_VARIABLE: str(path), **named})
@@ -128,7 +130,7 @@ def _number(option: str, text: str) -> int:
 
 
 def _wishes(
-    ask: _Asker, machine: _Machine, study: str | None, tag: str | None, model: str | None, treatment: str | None
+    ask: Ask, machine: _Machine, study: str | None, tag: str | None, model: str | None, treatment: str | None
 ) -> "Wishes":
     """Ask about the study; where no model can be served, agents that need none are the default."""
     from cluster.study.first_use import SCRIPTED, Wishes
@@ -139,10 +141,10 @@ def _wishes(
 
     models = read_setups(layers_root()).models
     others = [name for name in known_treatments() if name != CONTROL]
-    study = ask.answer("study", "Name of the study", study, "first")
-    tag = ask.answer("tag", "Kernels (a tag; `kcourt task list` shows them)", tag, "demo")
+    study = ask("study", "Name of the study", study, "first")
+    tag = ask("tag", "Kernels (a tag; `kcourt task list` shows them)", tag, "demo")
     usual = models[0] if machine.files else SCRIPTED
-    model = ask.answer("model", f"Model ({', '.join([SCRIPTED, *models])})", model, usual)
+    model = ask("model", f"Model ({', '.join([SCRIPTED, *models])})", model, usual)
     if model == SCRIPTED:
         return Wishes(study, tag, model, CONTROL)
-    return Wishes(study, tag, model, ask.answer("treatment", f"Treatment ({', '.join(others)})", treatment, others[0]))
+    return Wishes(study, tag, model, ask("treatment", f"Treatment ({', '.join(others)})", treatment, others[0]))

@@ -5,23 +5,14 @@ Example: kcourt job collect .scratch/runs/local-20260101T120000000Z
 
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from cluster.commands.slurm_flags import (
-    Account,
-    Constraint,
-    GpusPerNode,
-    Partition,
-    Qos,
-    Reservation,
-    System,
-    Time,
-    given_flags,
-)
+from cluster.commands.slurm_flags import System, takes_slurm_flags
 
 app = typer.Typer(help=__doc__, no_args_is_help=True)
 
@@ -35,33 +26,24 @@ def collect_run(
 
     Example: kcourt job collect .scratch/runs/local-20260101T120000000Z
     """
-    from cluster.commands.local_job import account_lines
-    from cluster.job.collect import collect
+    from cluster.commands.local_job import Done, account_lines
     from cluster.job.layout import RunLayout
-    from cluster.job.summary import conclude, recollected
+    from cluster.job.summary import recollect
 
     layout = RunLayout(run.resolve())
-    ending = recollected(layout)
-    collect(layout)
-    summary = conclude(layout, ending)
+    done = Done(layout, recollect(layout))
     if as_json:
-        typer.echo(json.dumps({"run": str(layout.root), **summary.document()}))
+        typer.echo(json.dumps(done.document()))
     else:
-        typer.echo("\n".join(account_lines(summary)))
+        typer.echo("\n".join(account_lines(done.summary)))
 
 
 @app.command("options")
+@takes_slurm_flags
 def show_options(
-    context: typer.Context,
     setup: Annotated[str, typer.Argument(metavar="SETUP", help="A rendered setup, or the path of an env file.")],
     system: System = None,
-    partition: Partition = None,
-    account: Account = None,
-    qos: Qos = None,
-    reservation: Reservation = None,
-    constraint: Constraint = None,
-    gpus_per_node: GpusPerNode = None,
-    time: Time = None,
+    flags: Mapping[str, str] = {},
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")] = False,
 ) -> None:
     """Print the sbatch options that a setup resolves to, and where each of them comes from.
@@ -80,7 +62,7 @@ def show_options(
     chosen = choose_system(os.environ, system)
     settings = read_settings(env_of_setup(setup))
     problems = 0 if settings.serves_only else len(problems_of(settings))
-    shape = job_shape(settings, chosen, given_flags(context), os.environ, problems)
+    shape = job_shape(settings, chosen, flags, os.environ, problems)
     if as_json:
         options = [asdict(option) for option in shape]
         found = {"setup": settings.setup, "system": chosen.name, "options": options, "sbatch": sbatch_options(shape)}

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import typer
 from rich.console import Console
@@ -23,10 +24,14 @@ from cluster.study.wave import read_wave
 
 @dataclass(frozen=True)
 class Done:
-    """A job that was run here."""
+    """A job that has been run: where it lies, and what it came to."""
 
     layout: RunLayout
     summary: Summary
+
+    def document(self) -> dict[str, Any]:
+        """The summary as JSON-able values, with its run directory."""
+        return {"run": str(self.layout.root), **self.summary.document()}
 
 
 def run_here(envs: Sequence[Path], overrides: Mapping[str, str], run_root: Path | None, as_json: bool) -> Done:
@@ -44,7 +49,7 @@ def run_here(envs: Sequence[Path], overrides: Mapping[str, str], run_root: Path 
 def print_result(console: Console, done: Done, as_json: bool) -> None:
     """A job's summary as one JSON object, or its table and what is not delivered."""
     if as_json:
-        typer.echo(json.dumps({"run": str(done.layout.root), **done.summary.document()}))
+        typer.echo(json.dumps(done.document()))
     else:
         print_done(console, done)
 

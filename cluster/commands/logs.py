@@ -92,7 +92,7 @@ def _list(layout: "RunLayout", found: list[Log], as_json: bool) -> None:
 
 
 def _print_json(layout: "RunLayout", found: list[Log], lines: int) -> None:
-    from cluster.job.logs import tail
+    from cluster.job.lines import tail
 
     shown = [
         _document(log) | {"lines": [line.decode(errors="replace") for line in tail(log.path, lines).lines]}
@@ -102,8 +102,9 @@ def _print_json(layout: "RunLayout", found: list[Log], lines: int) -> None:
 
 
 def _print(layout: "RunLayout", found: list[Log], lines: int, follow: bool) -> None:
-    from cluster.job.logs import followed, tail
-    from cluster.job.watch import is_over
+    from cluster.job.lines import tail
+    from cluster.job.logs import followed
+    from cluster.job.watch import Watcher
 
     several = len(found) > 1
     tails = [tail(log.path, lines) for log in found]
@@ -111,7 +112,8 @@ def _print(layout: "RunLayout", found: list[Log], lines: int, follow: bool) -> N
         # A line that is not whole yet is shown once it is, by what follows.
         _echo(log, end.whole if follow else end.lines, several)
     if follow:
-        for log, added in followed(found, [end.offset for end in tails], lambda: is_over(layout), time.sleep):
+        watcher = Watcher(layout)
+        for log, added in followed(found, [end.offset for end in tails], lambda: watcher.is_over, time.sleep):
             _echo(log, added, several)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from cluster.job.usage import NodeUse
+    from cluster.job.node_use import NodeUse
 
 app = typer.Typer(help=__doc__, no_args_is_help=True)
 
@@ -57,7 +57,7 @@ def report(
 
     Example: kcourt monitor report 4711
     """
-    from cluster.job.usage import nodes_of
+    from cluster.job.node_use import nodes_of
     from cluster.job.watch import find_run
 
     layout = find_run(job, run_root)

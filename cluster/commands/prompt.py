@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bench.errors import UsageError
-from bench.wording import nearest
+from bench.wording import did_you_mean
 
 if TYPE_CHECKING:
     from bench.judge.schemas import Problem
@@ -28,14 +28,15 @@ def prompt(
 
     Example: kcourt prompt axpy --setup gold
     """
-    from cluster.study.briefing import told
+    from cluster.study.briefing import given_to, told
     from cluster.study.places import env_of_setup
     from cluster.study.problems import problems_of
     from cluster.study.settings import read_settings
 
     env = env_of_setup(setup)
     settings = read_settings(env)
-    said = told(env, settings, _chosen(problems_of(settings), kernel, settings.setup))
+    problem = _chosen(problems_of(settings), kernel, settings.setup)
+    said = told(given_to(env, settings, [problem]), settings, problem)
     if as_json:
         facts = {"setup": settings.setup, "kernel": kernel, "prompt": said.prompt}
         typer.echo(json.dumps({**facts, "sections": said.sections, "tools": said.tools}))
@@ -48,5 +49,5 @@ def _chosen(problems: "list[Problem]", kernel: str, setup: str) -> "Problem":
     for problem in problems:
         if problem.kernel == kernel:
             return problem
-    near = nearest(kernel, [problem.kernel for problem in problems])
-    raise UsageError(f"setup '{setup}' has no kernel '{kernel}'; the nearest that it has is '{near}'")
+    hint = did_you_mean(kernel, [problem.kernel for problem in problems])
+    raise UsageError(f"setup '{setup}' has no kernel '{kernel}'; {hint}")

@@ -30,7 +30,9 @@ def run(
     Example: kcourt run --local experiments/.env.gold experiments/.env.noop --allow-sandbox limits
     """
     if not local:
-        raise UsageError("say where to run: --local runs the job on this machine")
+        raise UsageError(
+            "say where to run: --local runs the job on this machine; `kcourt study submit` gives jobs to Slurm"
+        )
     from cluster.commands.local_job import run_here
 
     overrides = {"SANDBOX_ALLOW": allow_sandbox} if allow_sandbox else {}

@@ -4,6 +4,7 @@ Example: kcourt study plan demo
 """
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,17 +12,7 @@ import typer
 
 from bench.errors import UsageError
 from bench.judge.schemas import Language
-from cluster.commands.slurm_flags import (
-    Account,
-    Constraint,
-    GpusPerNode,
-    Partition,
-    Qos,
-    Reservation,
-    System,
-    Time,
-    given_flags,
-)
+from cluster.commands.slurm_flags import System, takes_slurm_flags
 
 if TYPE_CHECKING:
     from cluster.study.render import Choices
@@ -63,12 +54,12 @@ def show(study: Name, as_json: Json = False) -> None:
     Example: kcourt study show demo
     """
     from cluster.commands.study_view import described, print_pairs
-    from cluster.study.places import experiments_root, layers_root
+    from cluster.study.places import experiments_root
     from cluster.study.render import build
     from cluster.study.studies import read_study
 
     asked = read_study(study)
-    built = build(asked, layers_root(), experiments_root(), _choices(None, None, None, {}))
+    built = build(asked, experiments_root(), _choices(None, None, None, {}))
     found = described(asked, [setup.name for setup in built])
     if as_json:
         typer.echo(json.dumps(found))
@@ -77,19 +68,13 @@ def show(study: Name, as_json: Json = False) -> None:
 
 
 @app.command()
+@takes_slurm_flags
 def plan(
-    context: typer.Context,
     study: Name,
     system: System = None,
     hardware: Hardware = None,
     overrides: Overrides = None,
-    partition: Partition = None,
-    account: Account = None,
-    qos: Qos = None,
-    reservation: Reservation = None,
-    constraint: Constraint = None,
-    gpus_per_node: GpusPerNode = None,
-    time: Time = None,
+    flags: Mapping[str, str] = {},
     render_to: RenderTo = None,
     as_json: Json = False,
 ) -> None:
@@ -100,12 +85,12 @@ def plan(
     Example: kcourt study plan demo
     """
     from cluster.commands.study_view import notes, plan_document, print_plan
-    from cluster.study.places import experiments_root, layers_root
+    from cluster.study.places import experiments_root
     from cluster.study.render import build, write
     from cluster.study.studies import read_study
 
     found, folder = read_study(study), render_to or experiments_root()
-    built = build(found, layers_root(), folder, _choices(system, hardware, overrides, given_flags(context)))
+    built = build(found, folder, _choices(system, hardware, overrides, flags))
     said = [*notes(built)]
     write(built)
     if as_json:
@@ -115,8 +100,8 @@ def plan(
 
 
 @app.command()
+@takes_slurm_flags
 def submit(
-    context: typer.Context,
     study: Name,
     local: Annotated[bool, typer.Option("--local", help="On this machine, as --system local.")] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Follow the jobs to their end; local ones always are.")] = False,
@@ -128,13 +113,7 @@ def submit(
     system: System = None,
     hardware: Hardware = None,
     overrides: Overrides = None,
-    partition: Partition = None,
-    account: Account = None,
-    qos: Qos = None,
-    reservation: Reservation = None,
-    constraint: Constraint = None,
-    gpus_per_node: GpusPerNode = None,
-    time: Time = None,
+    flags: Mapping[str, str] = {},
     render_to: RenderTo = None,
     run_root: RunRoot = None,
     as_json: Json = False,
@@ -148,19 +127,19 @@ def submit(
     """
     from cluster.commands.study_jobs import run_locally, submit_to_slurm
     from cluster.commands.study_view import refuse_training_tier, refuse_unresumable, refuse_unset_keys
-    from cluster.study.places import experiments_root, layers_root
+    from cluster.study.places import experiments_root
     from cluster.study.prices import price_table
     from cluster.study.render import build, write
     from cluster.study.studies import read_study
 
     if local and system not in (None, "local"):
         raise UsageError(f"--local is --system local, and --system {system} was given; keep one")
-    choices = _choices("local" if local else system, hardware, overrides, given_flags(context))
+    choices = _choices("local" if local else system, hardware, overrides, flags)
     here = choices.system.facts.launcher == "local"
     if run_root is not None and not here:
         raise UsageError("--run-root is for jobs on this machine; say --set RUN_ROOT=FOLDER")
     found, folder = read_study(study), render_to or experiments_root()
-    built = build(found, layers_root(), folder, choices)
+    built = build(found, folder, choices)
     refuse_unset_keys(built, choices.environ)
     refuse_unresumable(built)
     price_table()
@@ -188,12 +167,12 @@ def status(
     Example: kcourt study status demo
     """
     from cluster.commands.study_jobs import accounts_of, print_accounts
-    from cluster.study.places import experiments_root, layers_root
+    from cluster.study.places import experiments_root
     from cluster.study.render import build
     from cluster.study.studies import read_study
 
     found, folder = read_study(study), render_to or experiments_root()
-    built = build(found, layers_root(), folder, _choices(system, hardware, None, {}))
+    built = build(found, folder, _choices(system, hardware, None, {}))
     accounts = accounts_of(found, built, run_root)
     if as_json:
         typer.echo(json.dumps(accounts.document()))
@@ -234,7 +213,9 @@ def import_run(
     typer.echo(f"dry-run it:\n  kcourt study plan {name}")
 
 
-def _choices(system: str | None, hardware: str | None, overrides: list[str] | None, flags: dict[str, str]) -> "Choices":
+def _choices(
+    system: str | None, hardware: str | None, overrides: list[str] | None, flags: Mapping[str, str]
+) -> "Choices":
     import os
 
     from cluster.study.render import Choices

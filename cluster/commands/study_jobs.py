@@ -40,8 +40,7 @@ def run_locally(study: Study, rendered: Sequence[RenderedSetup], run_root: Path 
     """Run a study here, in as few jobs as its setups can share; returns the first exit code that is not 0."""
     done = [_run_wave(wave.setups, run_root, as_json) for wave in waves(rendered)]
     if as_json:
-        jobs = [{"run": str(one.layout.root), **one.summary.document()} for one in done]
-        typer.echo(json.dumps({"study": study.study, "jobs": jobs}))
+        typer.echo(json.dumps({"study": study.study, "jobs": [one.document() for one in done]}))
     else:
         print_accounts(accounts_of(study, rendered, run_root))
     return _worst([one.summary.ending.exit_code for one in done])
@@ -64,7 +63,7 @@ def submit_to_slurm(
     Raises:
         EnvironmentFault: Slurm does not answer, or sbatch refuses a job.
     """
-    known = {} if again else queue.by_setup(queue.jobs_of(str(os.getuid())))
+    known = {} if again else queue.by_setup(queue.own_jobs())
     jobs = [
         SubmittedJob((setup,), known[setup.name].job_id, known[setup.name].state)
         for setup in rendered
@@ -95,11 +94,12 @@ class SubmittedJob:
 
     @property
     def lines(self) -> list[str]:
-        """One sentence a setup."""
+        """One sentence a setup, and how to watch a new job."""
         if not self.snapshots:
             left_out = f"left out, job {self.job_id} is {self.state}; --again submits it once more"
             return [f"{setup.name}: {left_out}" for setup in self.setups]
-        return [f"{made.setup}: job {self.job_id}, {made.env}" for made in self.snapshots]
+        started = [f"{made.setup}: job {self.job_id}, {made.env}" for made in self.snapshots]
+        return [*started, f"to watch it: kcourt watch {self.layout.root}"]
 
     @property
     def layout(self) -> RunLayout:
@@ -145,9 +145,9 @@ def _queue_patiently() -> list[QueuedJob]:
     """The queue; Slurm may be away for some minutes while jobs are followed for hours."""
     for _ in range(MISSED_LOOKS):
         with contextlib.suppress(EnvironmentFault):
-            return queue.jobs_of(str(os.getuid()))
+            return queue.own_jobs()
         time.sleep(LOOK_EVERY_S)
-    return queue.jobs_of(str(os.getuid()))
+    return queue.own_jobs()
 
 
 def _worst(codes: Sequence[ExitCode]) -> ExitCode:
@@ -162,7 +162,7 @@ def accounts_of(study: Study, built: Sequence[RenderedSetup], run_root: Path | N
         EnvironmentFault: the study's jobs go through Slurm, and squeue is here and does not answer.
     """
     in_slurm = any(setup.choices.system.facts.launcher == "slurm" for setup in built)
-    jobs = queue.jobs_of(str(os.getuid())) if in_slurm and shutil.which("squeue") else []
+    jobs = queue.own_jobs() if in_slurm and shutil.which("squeue") else []
     rendered = [_rendered(setup) for setup in built]
     runs = find_runs([run_root.resolve()] if run_root else _run_roots(rendered))
     planned = [Planned(settings.record, problems) for settings, problems in rendered]

@@ -6,9 +6,7 @@ from typing import Any
 
 from rich.text import Text
 
-from agent.tools.offered import Tool
 from bench.errors import ConfigError, UsageError
-from bench.judge.search.config import KEY_VARIABLE
 from bench.reports.terminal import console_for, plain_table
 from bench.task import select
 from cluster.study.jobs import jobs_of
@@ -187,19 +185,14 @@ def refuse_training_tier(rendered: Sequence[RenderedSetup]) -> None:
 
 
 def refuse_unset_keys(rendered: Sequence[RenderedSetup], environ: Mapping[str, str]) -> None:
-    """Raises ConfigError when a hosted model's or the web search's key is not where jobs are submitted from."""
+    """Raises ConfigError when a secret that a setup needs is not where jobs are submitted from."""
     for setup in rendered:
-        if Tool.SEARCH in setup.settings.agent_tools_on.split(",") and not environ.get(KEY_VARIABLE):
-            raise ConfigError(
-                f"setup '{setup.name}': its agents have the tool '{Tool.SEARCH}', and {KEY_VARIABLE} is not set; "
-                "export the key in the shell that submits (it is written nowhere)"
-            )
-        name = setup.settings.inference_service_key_env
-        if setup.settings.inference_source == "service" and name and not environ.get(name):
-            raise ConfigError(
-                f"setup '{setup.name}': INFERENCE_SERVICE_KEY_ENV={name}, and {name} is not set; "
-                "export the key in the shell that submits (it is written nowhere)"
-            )
+        for variable, what in setup.settings.needed_secrets.items():
+            if not environ.get(variable):
+                raise ConfigError(
+                    f"setup '{setup.name}': {variable} is not set, and holds {what}; "
+                    "export it in the shell that submits (it is written nowhere)"
+                )
 
 
 def refuse_unresumable(rendered: Sequence[RenderedSetup]) -> None:

@@ -33,20 +33,33 @@ def progress_line(progress: Progress) -> str:
     return f"episodes: {episodes} | grades: {grades} | {ranks}"
 
 
+class _Throttle:
+    """Lets a line through that differs from the last one, at most every PLAIN_EVERY_S seconds."""
+
+    def __init__(self) -> None:
+        self._last, self._shown_at = "", float("-inf")
+
+    def passes(self, line: str) -> bool:
+        now = time.monotonic()
+        if line == self._last or now - self._shown_at < PLAIN_EVERY_S:
+            return False
+        self._last, self._shown_at = line, now
+        return True
+
+
 class PlainView:
     """One line a phase, and a progress line when something changed, at most every PLAIN_EVERY_S seconds."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._last = ("", float("-inf"))
+        self._throttle = _Throttle()
 
     def phase(self, text: str) -> None:
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def progress(self, progress: Progress) -> None:
-        line, now = progress_line(progress), time.monotonic()
-        if line != self._last[0] and now - self._last[1] >= PLAIN_EVERY_S:
-            self._last = (line, now)
+        line = progress_line(progress)
+        if self._throttle.passes(line):
             self.phase(line)
 
 
@@ -196,16 +209,15 @@ def _follow_live(look: Callable[[], Watched], console: Console, pause: Callable[
 
 
 def _follow_plainly(look: Callable[[], Watched], console: Console, pause: Callable[[float], None]) -> Watched:
-    """What the operator is told, as it comes, and a line when something changed, at most every PLAIN_EVERY_S s."""
-    last, shown_at, told = "", float("-inf"), ""
+    """What the operator is told, as it comes, and a line now and then when something changed."""
+    throttle, told = _Throttle(), ""
     while not (watched := look()).is_over:
         for said in watched.state.said if watched.state else ():
             if said.at > told:
                 told = said.at
                 console.print(Text(printable(said.text)), soft_wrap=True)
-        line, now = watch_line(watched), time.monotonic()
-        if line != last and now - shown_at >= PLAIN_EVERY_S:
-            last, shown_at = line, now
+        line = watch_line(watched)
+        if throttle.passes(line):
             console.print(Text(line), soft_wrap=True)
         pause(LOOK_EVERY_S)
     return watched

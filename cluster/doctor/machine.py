@@ -9,9 +9,9 @@ from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
-from bench.cli import EXTRAS
+from bench.cli import JUDGE_PACKAGES
 from bench.errors import EnvironmentFault, UsageError
-from bench.wording import nearest
+from bench.wording import did_you_mean
 from cluster.doctor.check import Check, State, Subject, halves, is_there, nearest_there
 from cluster.doctor.storage import file_system
 from cluster.job.hosts import EPHEMERAL
@@ -55,7 +55,7 @@ def _python() -> Check:
 
 def _packages() -> Check:
     """Grading needs the extra `judge`; a login node that only submits does without."""
-    lacking = sorted(name for name in EXTRAS["judge"] if find_spec(name) is None)
+    lacking = [name for name in JUDGE_PACKAGES if find_spec(name) is None]
     if lacking:
         advice = "this machine cannot grade; pip install 'kernelcourt[judge]'"
         return Check("packages", State.WARNING, f"missing: {', '.join(lacking)}", advice)
@@ -152,7 +152,7 @@ def _folder(name: str, path: Path, grows: bool) -> Check:
 def _variables(environ: Mapping[str, str]) -> Check:
     ours = sorted(name for name in environ if name.startswith("KCOURT_"))
     if unknown := [name for name in ours if name not in VARIABLES]:
-        advice = f"nothing reads {unknown[0]}; did you mean {nearest(unknown[0], VARIABLES)}?"
+        advice = f"nothing reads {unknown[0]}; {did_you_mean(unknown[0], VARIABLES)}"
         return Check("variables", State.WARNING, f"unknown: {', '.join(unknown)}", advice)
     missing = [
         name for name in ours if name.endswith(("_DIR", "_FILE", "_TMPDIR")) and not is_there(Path(environ[name]))

@@ -10,7 +10,7 @@ from agent.harnesses import GROUP
 from agent.harnesses.clients import installed_client
 from bench.errors import KernelcourtError
 from bench.process import Limits, run
-from bench.wording import nearest
+from bench.wording import did_you_mean
 from cluster.doctor.check import Check, State, Subject, halves, is_there
 from cluster.study.settings import JobSettings
 
@@ -24,8 +24,8 @@ def client_check(subject: Subject) -> Check:
     name = "agent client"
     installed = sorted({point.name for point in entry_points(group=GROUP)})
     if subject.setup and subject.setup.harness not in installed:
-        near = nearest(subject.setup.harness, installed)
-        advice = f"install the package that brings it, or set HARNESS to one of {', '.join(installed)} ('{near}'?)"
+        hint = did_you_mean(subject.setup.harness, installed)
+        advice = f"set HARNESS to an installed one, or install the package that brings it; {hint}"
         return Check(name, State.BLOCKS, f"no harness '{subject.setup.harness}' is installed", advice)
     asked = [subject.setup.harness] if subject.setup else installed
     programs = {PROGRAMS[harness]: harness for harness in asked if harness in PROGRAMS}
@@ -53,7 +53,7 @@ def setup_checks(subject: Subject) -> Iterator[Check]:
         yield from (_image(key, name, subject.runtime) for key, name in _images(setup))
     if setup.inference_nodes:
         yield _weights(setup)
-    yield from (_exported(variable, what, state, subject) for variable, what, state in _secrets(setup))
+    yield from (_exported(variable, what, subject) for variable, what in setup.needed_secrets.items())
 
 
 def _files(setup: JobSettings) -> Check:
@@ -149,16 +149,9 @@ def _weights(setup: JobSettings) -> Check:
     return Check(name, State.OK, f"{model} in {setup.hf_home}")
 
 
-def _secrets(setup: JobSettings) -> Iterator[tuple[str, str, State]]:
-    """The variables that must be exported: name, what for, and how bad it is without."""
-    if setup.inference_source == "service" and setup.inference_service_key_env:
-        yield setup.inference_service_key_env, "the hosted model's key", State.BLOCKS
-    if "search" in setup.agent_tools_on.split(","):
-        yield "SERPAPI_API_KEY", "the web search's key", State.BLOCKS
-
-
-def _exported(variable: str, what: str, without: State, subject: Subject) -> Check:
+def _exported(variable: str, what: str, subject: Subject) -> Check:
     """Whether a secret is exported; its value is shown to nobody."""
+    name = f"key {variable}"
     if subject.environ.get(variable):
-        return Check(f"key {variable}", State.OK, f"exported: {what}")
-    return Check(f"key {variable}", without, f"{what} is not exported", f"export {variable}=... where you submit")
+        return Check(name, State.OK, f"exported: {what}")
+    return Check(name, State.BLOCKS, f"{what} is not exported", f"export {variable}=... where you submit")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from getpass import getuser
 
 from bench.process import Limits, run
-from bench.wording import nearest
+from bench.wording import did_you_mean
 from cluster.doctor.check import Check, State, Subject
 from cluster.slurm import asked
 
@@ -74,7 +74,7 @@ def partition(subject: Subject) -> Check:
         advice = f"name one with SBATCH_PARTITION or --partition: {', '.join(known)}"
         return Check("partition", State.BLOCKS, "none is named, and the cluster has no default", advice)
     if wanted not in known:
-        advice = f"did you mean '{nearest(wanted, known)}'? The cluster has {', '.join(known)}"
+        advice = did_you_mean(wanted, known)
         return Check("partition", State.BLOCKS, f"there is no partition '{wanted}'", advice)
     found = known[wanted]
     if found.availability != "up":
@@ -105,7 +105,7 @@ def account(subject: Subject) -> Check:
         return Check("account", State.OK, f"{shown}, not checked: {why}")
     # Slurm keeps the names of accounts in small letters.
     if wanted and wanted.lower() not in own:
-        advice = f"did you mean '{nearest(wanted.lower(), own)}'? Yours are {', '.join(own)}; SBATCH_ACCOUNT names one"
+        advice = f"SBATCH_ACCOUNT names one; {did_you_mean(wanted.lower(), own)}"
         return Check("account", State.BLOCKS, f"'{wanted}' is no account of yours", advice)
     return Check("account", State.OK, f"{shown}; yours are {', '.join(own)}")
 

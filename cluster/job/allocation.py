@@ -152,7 +152,9 @@ def _judge_slots(hosts: Sequence[Host], settings: JobSettings, base_port: int) -
         slots.append(JudgeSlot(rank, host, node, slot, seat, of, base_port + 2 * seat, cpus, _gpus(host, seat, of)))
     highest = max((slot.judge_port for slot in slots), default=0)
     if highest > 65535:
-        raise ConfigError(f"JUDGE_PORT={base_port} leaves no room: the last judge would need port {highest}; lower it")
+        raise ConfigError(
+            f"JUDGE_PORT={base_port} is too high: the last judge would listen at port {highest}, beyond 65535; lower it"
+        )
     return tuple(slots)
 
 
@@ -184,7 +186,7 @@ def ports_needed(hosts: Sequence[Host], settings: JobSettings) -> int:
 
 
 def judge_nodes_for(peak: int, settings: JobSettings, host: Host) -> int:
-    """JUDGE_NODES, 1 at least, that a peak of grades an hour needs on nodes like `host`.
+    """JUDGE_NODES that a peak of grades an hour needs on nodes like `host`.
 
     Raises:
         ConfigError: nobody says how many grades a slot makes.
@@ -194,4 +196,4 @@ def judge_nodes_for(peak: int, settings: JobSettings, host: Host) -> int:
             "JUDGE_GRADES_PER_HOUR is unset: say how many grades one judge slot makes an hour, as a job on this "
             "hardware has shown"
         )
-    return max(1, ceil(peak / (settings.judge_grades_per_hour * judges_on(host, settings))))
+    return ceil(peak / (settings.judge_grades_per_hour * judges_on(host, settings)))

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from cluster.job.ranks import GONE, RankHealth, RankState
+from cluster.job.health import RankHealth, ServiceState
 
 PAUSE_S = 0.2
 
@@ -46,7 +46,7 @@ def busy(healths: Sequence[RankHealth]) -> dict[int, int]:
     """Rank → submits in flight; a rank that restarts counts as one, because it may hold some."""
     found = {}
     for health in healths:
-        waiting = health.inflight_submits or int(health.state is RankState.STARTING)
-        if waiting and health.state not in GONE:
+        waiting = health.inflight_submits or int(health.state is ServiceState.STARTING)
+        if waiting and not health.is_gone:
             found[health.rank] = waiting
     return found

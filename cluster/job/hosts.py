@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bench.errors import ConfigError, EnvironmentFault, UsageError
 from cluster.job.allocation import DEFAULT_PORT, Host
-from cluster.slurm import Answer, asked
+from cluster.slurm import Answer, asked, facts
 
 EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
 BLOCK_PORTS = 64
@@ -36,8 +36,8 @@ def _read_by_slurm(host_list: str) -> list[str]:
         answer = Answer(False, str(error))
     if not answer.ok:
         raise EnvironmentFault(
-            f"'{host_list}': brackets are read by Slurm's scontrol: {answer.said.splitlines()[-1]}; call this where "
-            "Slurm is, or write the names out: n1,n2,n3,n4"
+            f"'{host_list}': only Slurm's scontrol can expand brackets, and it failed: {answer.said.splitlines()[-1]}; "
+            "run this where Slurm is installed, or write the names out: n1,n2,n3,n4"
         )
     # A warning among the names has spaces, a name has none.
     return [line for line in answer.output.splitlines() if line and " " not in line]
@@ -67,14 +67,12 @@ def allocated_hosts(
         )
     granted = cpus_per_node(_variable(environ, "SLURM_JOB_CPUS_PER_NODE"))
     if len(granted) != len(names):
-        raise ConfigError(f"SLURM_JOB_CPUS_PER_NODE is of {len(granted)} nodes, and the job has {len(names)}")
-    facts, gpus = read_nodes(nodes), _gpus_granted(environ)
-    return [_host(name, facts, cpus, gpus, resolve) for name, cpus in zip(names, granted, strict=True)]
-
-
-def whole_nodes(hosts: Sequence[Host]) -> bool:
-    """Whether the job shares none of its nodes."""
-    return all(host.cpus for host in hosts)
+        raise ConfigError(
+            f"SLURM_JOB_CPUS_PER_NODE describes {len(granted)} nodes, and the job has {len(names)}; a job takes both "
+            "from Slurm: let nothing set SLURM_ variables before it"
+        )
+    described, gpus = read_nodes(nodes), _gpus_granted(environ)
+    return [_host(name, described, cpus, gpus, resolve) for name, cpus in zip(names, granted, strict=True)]
 
 
 def _variable(environ: Mapping[str, str], name: str) -> str:
@@ -89,7 +87,9 @@ def cpus_per_node(text: str) -> list[int]:
     for part in text.split(","):
         found = re.fullmatch(r"(\d+)(?:\(x(\d+)\))?", part)
         if found is None:
-            raise ConfigError(f"SLURM_JOB_CPUS_PER_NODE={text}: '{part}' is not of the form 4 or 4(x2)")
+            raise ConfigError(
+                f"SLURM_JOB_CPUS_PER_NODE={text}: '{part}' is not of the form 4 or 4(x2); let nothing but Slurm set it"
+            )
         counts += [int(found[1])] * int(found[2] or 1)
     return counts
 
@@ -103,28 +103,17 @@ def _gpus_granted(environ: Mapping[str, str]) -> int:
 
 
 def read_nodes(text: str) -> Mapping[str, Facts]:
-    """Node → its facts, from `scontrol show node` with or without `--oneliner`.
-
-    Of a key that stands there twice the first counts: what people wrote, a reason or a comment, comes last.
-    """
-    nodes: dict[str, dict[str, str]] = {}
-    facts: dict[str, str] = {}
-    for line in text.splitlines():
-        words = [word.partition("=") for word in line.split()]
-        if line.startswith("NodeName="):
-            facts = nodes.setdefault(words[0][2], {})
-        for key, equals, value in words:
-            if equals:
-                facts.setdefault(key, value)
-    return nodes
+    """Node → its facts, from `scontrol show node` with or without `--oneliner`."""
+    nodes = [facts(text) for text in re.split(r"^(?=NodeName=)", text, flags=re.MULTILINE)]
+    return {node["NodeName"]: node for node in nodes if "NodeName" in node}
 
 
 def _host(name: str, nodes: Mapping[str, Facts], granted: int, gpus: int, resolve: Callable[[str], str]) -> Host:
     """One node as the job has it; a part of a node counts as one socket."""
     if name not in nodes:
         raise EnvironmentFault(f"Slurm does not describe node {name}; `scontrol show node {name}` must print it")
-    facts = nodes[name]
-    address = facts.get("NodeAddr", name)
+    node = nodes[name]
+    address = node.get("NodeAddr", name)
     try:
         reached = resolve(address)
     except OSError as error:
@@ -132,28 +121,28 @@ def _host(name: str, nodes: Mapping[str, Facts], granted: int, gpus: int, resolv
             f"node {name}: its address '{address}' has no IPv4 here ({error}); the nodes of a job reach its judges by "
             "IPv4: set NodeAddr in slurm.conf, or enter the name in DNS or /etc/hosts"
         ) from error
-    cpus, usable_gpus = _cpus(name, facts), min(gpus, gpu_count(facts.get("Gres", "")))
+    cpus, usable_gpus = _cpus(name, node), min(gpus, gpu_count(node.get("Gres", "")))
     if granted < len(cpus):
         return Host(name, (), 1, reached, usable_gpus, granted)
-    return Host(name, cpus, _number(name, facts, "Sockets"), reached, usable_gpus)
+    return Host(name, cpus, _number(name, node, "Sockets"), reached, usable_gpus)
 
 
-def _number(name: str, facts: Facts, key: str) -> int:
-    value = facts.get(key, "")
+def _number(name: str, node: Facts, key: str) -> int:
+    value = node.get(key, "")
     if not value.isdecimal():
-        raise EnvironmentFault(f"`scontrol show node {name}` says {key}={value}, which is no number")
+        raise EnvironmentFault(f"`scontrol show node {name}` says {key}={value}, which is no number; mend slurm.conf")
     return int(value)
 
 
-def _cpus(name: str, facts: Facts) -> tuple[int, ...]:
+def _cpus(name: str, node: Facts) -> tuple[int, ...]:
     """A node's CPUs in the order of its cores, without those that are reserved for the system.
 
     Linux counts the first threads of all cores before the second ones; Slurm reserves by the place in this order.
     """
-    total = _number(name, facts, "CPUTot")
-    cores = min(total, _number(name, facts, "Sockets") * _number(name, facts, "CoresPerSocket"))
+    total = _number(name, node, "CPUTot")
+    cores = min(total, _number(name, node, "Sockets") * _number(name, node, "CoresPerSocket"))
     ordered = sorted(range(total), key=lambda cpu: (cpu % cores, cpu))
-    reserved = _indices(facts.get("CPUSpecList", ""))
+    reserved = _indices(node.get("CPUSpecList", ""))
     return tuple(cpu for place, cpu in enumerate(ordered) if place not in reserved)
 
 

@@ -1,12 +1,18 @@
-"""What a run directory looks like: every path of a run, and nothing else."""
+"""What a run directory looks like: every path of a run, and how its JSON files are written and read."""
 
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
 
 from agent.config import EVENTS, GIVEN, MATERIAL, RECORD
 from agent.journal import write_whole
-from bench.errors import EnvironmentFault
+from bench.errors import ConfigError, EnvironmentFault
+from bench.wording import first_fault
+
+Model = TypeVar("Model", bound=BaseModel)
 
 
 @dataclass(frozen=True)
@@ -211,3 +217,19 @@ def _write(path: Path, text: str, mode: int) -> None:
 def write_json(path: Path, value: object) -> None:
     """Write a JSON document for everybody, whole or not at all; a NaN is a ValueError."""
     write_public(path, json.dumps(value, indent=2, allow_nan=False) + "\n")
+
+
+def read_json(model: type[Model], path: Path, cure: str) -> Model | None:
+    """The content of a JSON file; None where it is not there.
+
+    Raises:
+        ConfigError: it is damaged or cannot be read; the message ends with the `cure`.
+    """
+    try:
+        return model.model_validate_json(path.read_bytes())
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror}); {cure}") from error
+    except ValidationError as error:
+        raise ConfigError(f"{path}: damaged: {first_fault(error)}; {cure}") from error

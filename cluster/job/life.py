@@ -1,7 +1,6 @@
 """The life of one job: plan → prepare → serve → agents → watch → drain → collect → report."""
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -11,24 +10,11 @@ from bench.errors import ConfigError, KernelcourtError
 from cluster.job.allocation import Host, Plan, plan_job, ports_needed
 from cluster.job.collect import collect
 from cluster.job.drain import drain
-from cluster.job.inference import Engine, engines_of, inference_record
-from cluster.job.launchers import Launcher, Role, Running
-from cluster.job.layout import RunLayout, write_json
-from cluster.job.prepare import prepare
-from cluster.job.progress import Progress, ProgressReader
-from cluster.job.ranks import RankHealth
-from cluster.job.roles import agent_step, monitor_step
-from cluster.job.services import ServiceHealth, Services
-from cluster.job.state import Phase, StateFile
-from cluster.job.summary import Ending, Summary, conclude
-from cluster.job.supervise import (
-    Awaited,
-    Beginnings,
+from cluster.job.endings import (
     Cause,
     Interrupts,
     Rules,
     Sight,
-    Steps,
     Verdict,
     decide,
     degraded,
@@ -36,6 +22,17 @@ from cluster.job.supervise import (
     never_ready,
     out_of_time,
 )
+from cluster.job.health import RankHealth
+from cluster.job.inference import Engine, engines_of, inference_record
+from cluster.job.launchers import Launcher, Role, Step
+from cluster.job.layout import RunLayout, write_json
+from cluster.job.prepare import prepare
+from cluster.job.progress import Progress, ProgressReader
+from cluster.job.roles import agent_step, monitor_step
+from cluster.job.services import Services
+from cluster.job.state import Phase, StateFile
+from cluster.job.summary import Ending, Summary, conclude
+from cluster.job.supervise import Beginnings, Steps
 from cluster.study.settings import JobSettings
 from cluster.study.wave import Wave
 
@@ -107,10 +104,10 @@ def run_job(wave: Wave, run_dir: Path, launcher: Launcher, view: View) -> Summar
         finally:
             job.steps.kill_all()
         merged = _collect(job, lived)
-    code = exit_code(lived.verdict, lived.sight, merged)
+    cause, is_degraded = lived.verdict.cause, degraded(lived.sight)
+    code = exit_code(cause, is_degraded, merged)
     seconds = round(time.monotonic() - started, 3)
-    is_degraded = lived.sight is not None and degraded(lived.sight)
-    ending = Ending(lived.verdict.cause, lived.verdict.reason, code, seconds, is_degraded)
+    ending = Ending(cause, lived.verdict.reason, code, seconds, is_degraded)
     summary = conclude(layout, ending)
     job.state.note(Phase.DONE, said=f"exit {int(code)} ({code.name.lower()})")
     return summary
@@ -127,13 +124,14 @@ def make_plan(settings: JobSettings, launcher: Launcher) -> Plan:
         )
     if settings.container_runtime not in (None, "none"):
         raise ConfigError(
-            f"CONTAINER_RUNTIME={settings.container_runtime}: no container can be started yet; set none: on the host"
+            f"CONTAINER_RUNTIME={settings.container_runtime}: this version starts no containers; set none"
+            " to run on the host"
         )
     for key in NOT_YET:
         if settings.values[key] != JobSettings.model_fields[key.lower()].default:
-            raise ConfigError(f"{key}={settings.values[key]}: nothing follows this key yet; leave it out")
+            raise ConfigError(f"{key}={settings.values[key]}: nothing uses this key yet; leave it out")
     if settings.device != "cpu":
-        raise ConfigError(f"DEVICE={settings.device}: judges grade on CPUs alone yet; set DEVICE=cpu")
+        raise ConfigError(f"DEVICE={settings.device}: judges can only grade on CPUs so far; set DEVICE=cpu")
     return plan
 
 
@@ -164,21 +162,21 @@ def _wait_ready(job: Job, services: Services, interrupts: Interrupts) -> Verdict
         health, waited = services.health(), time.monotonic() - start
         job.steps.note_ends()
         job.state.note(Phase.STARTING, ranks=health.ranks, engines=health.engines, left_s=job.launcher.seconds_left)
-        awaited = services.awaited(health)
-        if all(service.is_ready for service in awaited):
+        found = services.with_steps(health)
+        if all(service.is_ready for service, _ in found):
             _record_engines(job, services)
             return None
-        late = [service for service in awaited if not service.is_ready and waited > _ready_within_s(job, service)]
-        if late or any(service.is_gone for service in awaited):
-            return never_ready(awaited, waited)
+        late = any(not service.is_ready and waited > _ready_within_s(job, step) for service, step in found)
+        if late or any(service.is_gone for service, _ in found):
+            return never_ready(found, waited)
         if verdict := out_of_time(job.launcher.seconds_left, job.settings.reserve_s):
             return verdict
         interrupts.pause(READY_PAUSE_S)
     return interrupts.verdict
 
 
-def _ready_within_s(job: Job, service: Awaited) -> float:
-    is_engine = service.step.role is Role.INFERENCE
+def _ready_within_s(job: Job, step: Step) -> float:
+    is_engine = step.role is Role.INFERENCE
     return job.settings.inference_ready_seconds if is_engine else job.settings.judge_ready_seconds
 
 
@@ -201,7 +199,9 @@ def _work(job: Job, services: Services, interrupts: Interrupts) -> Lived:
         progress = reader.read(health.ranks)
         job.view.progress(progress)
         job.steps.note_ends()
-        sight = replace(_look(job, health, agents, progress), unbegun=beginnings.late())
+        ends = tuple(agent.poll() for agent in agents)
+        left_s = job.launcher.seconds_left
+        sight = Sight(health.ranks, ends, progress.quiet_s, left_s, health.engines, beginnings.late())
         job.state.note(
             Phase.WORKING, ranks=sight.ranks, engines=sight.engines, left_s=sight.left_s, quiet_s=sight.quiet_s
         )
@@ -209,11 +209,6 @@ def _work(job: Job, services: Services, interrupts: Interrupts) -> Lived:
         if verdict:
             return Lived(verdict, sight)
         interrupts.pause(WATCH_PAUSE_S)
-
-
-def _look(job: Job, health: ServiceHealth, agents: Sequence[Running], progress: Progress) -> Sight:
-    ends = tuple(agent.poll() for agent in agents)
-    return Sight(health.ranks, ends, progress.quiet_s, job.launcher.seconds_left, health.engines)
 
 
 def _tear_down(job: Job, lived: Lived, services: Services, interrupts: Interrupts) -> Lived:
@@ -242,8 +237,8 @@ def _drain(job: Job, lived: Lived, services: Services, interrupts: Interrupts) -
     sight = lived.sight and replace(lived.sight, ranks=drained.ranks)
     if drained.complete:
         return Lived(lived.verdict, sight)
-    text = f"gave up waiting for submits in flight after {drained.seconds:.0f} s: {drained.left}"
-    job.enter(Phase.STOPPING, text)
+    left = ", ".join(f"{number} at rank {rank}" for rank, number in drained.left.items())
+    job.enter(Phase.STOPPING, f"gave up waiting for submits in flight after {drained.seconds:.0f} s; left: {left}")
     return Lived(interrupts.verdict or lived.verdict, sight)
 
 

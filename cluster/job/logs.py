@@ -1,4 +1,4 @@
-"""The logs of a run: which there are, the end of each, and what is added to them."""
+"""The logs of a run: which there are, and what is added to them."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -8,14 +8,12 @@ from pathlib import Path
 
 from bench.errors import UsageError
 from bench.judge.schemas import EpisodeLabel
-from cluster.job.collect import launched
+from cluster.job.launched import launched, settings_of
 from cluster.job.layout import RunLayout
-from cluster.job.progress import NewLines
+from cluster.job.lines import NewLines
 from cluster.study.queue import job_logs, logs_folder
-from cluster.study.settings import read_settings
 
 FOLLOW_EVERY_S = 0.5
-_BLOCK_BYTES = 1 << 16
 
 
 class LogRole(StrEnum):
@@ -52,7 +50,7 @@ def logs_of(layout: RunLayout) -> list[Log]:
 
 def _possible(layout: RunLayout) -> Iterator[Log]:
     plan = launched(layout)
-    settings = read_settings(layout.env_snapshot(next(iter(plan.setups))))
+    settings = settings_of(layout)
     scratch = Path(os.environ.get("KCOURT_SCRATCH") or settings.kcourt_scratch)
     for name in job_logs(plan.job_id):
         yield Log(LogRole.JOB, plan.job_id, logs_folder(scratch) / name)
@@ -97,34 +95,8 @@ def chosen(logs: Sequence[Log], role: LogRole, name: str | None) -> list[Log]:
     found = [log for log in mine if name is None or log.name == name]
     if not found:
         names = list(dict.fromkeys(log.name for log in mine))
-        raise UsageError(f"no log of {role} {name}; there are those of {', '.join(names)}")
+        raise UsageError(f"--role {role}: there is no log of {name}; there are logs of {', '.join(names)}")
     return found
-
-
-@dataclass(frozen=True)
-class Tail:
-    """The last lines of a log: those that are `whole`, which end at byte `offset`, and what is behind them."""
-
-    whole: list[bytes]
-    offset: int
-    rest: bytes
-
-    @property
-    def lines(self) -> list[bytes]:
-        return [*self.whole, self.rest] if self.rest else self.whole
-
-
-def tail(path: Path, lines: int) -> Tail:
-    """The last lines of a file, read from its end backwards."""
-    with path.open("rb") as file:
-        end = start = file.seek(0, os.SEEK_END)
-        text = b""
-        while start and text.count(b"\n") <= lines:
-            start = max(0, start - _BLOCK_BYTES)
-            file.seek(start)
-            text = file.read(end - start)
-    *found, rest = text.split(b"\n")
-    return Tail(found[-lines:] if lines else [], end - len(rest), rest if lines else b"")
 
 
 def followed(

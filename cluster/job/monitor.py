@@ -15,7 +15,7 @@ import psutil
 from agent.journal import utc_now
 from bench import process
 from bench.errors import EnvironmentFault, UsageError
-from cluster.job.supervise import Interrupts
+from cluster.job.endings import Interrupts
 
 TIME = "time"
 # Columns say their units; network bytes are of the time since the row before.
@@ -132,7 +132,7 @@ def _network() -> Counters:
 
 
 def moved(before: Counters, now: Counters) -> tuple[int, int]:
-    """Bytes received and sent between two looks; of a card that came, all that it counts, of one that went, nothing."""
+    """Bytes received and sent between two looks; a card that is new counts whole, one that is gone not at all."""
     pairs = [(now[name], before.get(name, (0, 0))) for name in now]
     received, sent = (sum(max(0, new[way] - old[way]) for new, old in pairs) for way in (0, 1))
     return received, sent
@@ -161,7 +161,9 @@ def sample(path: Path, every_s: float, sampler: Sampler, after_row: Callable[[],
                 rows += 1
                 after_row()
     except OSError as error:
-        raise EnvironmentFault(f"{path}: cannot be written ({error.strerror}); make room or name another") from error
+        raise EnvironmentFault(
+            f"{path}: cannot be written ({error.strerror}); free disk space, or name another file"
+        ) from error
 
 
 def _start(path: Path, columns: Sequence[str]) -> None:
@@ -172,7 +174,7 @@ def _start(path: Path, columns: Sequence[str]) -> None:
         return
     with path.open(encoding="utf-8", errors="replace") as file:
         if file.readline() != header:
-            raise UsageError(f"{path}: holds other columns than this node has ({header.strip()}); name another file")
+            raise UsageError(f"{path}: its columns are not those of this node ({header.strip()}); name another file")
 
 
 def _line(cells: Iterable[object]) -> str:

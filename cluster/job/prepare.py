@@ -10,7 +10,7 @@ from bench.judge.schemas import Problem
 from bench.seeds import new_root, write_root
 from bench.task import find_task
 from cluster.job.allocation import Plan
-from cluster.job.collect import Launched
+from cluster.job.launched import Launched
 from cluster.job.layout import RunLayout, write_json, write_private
 from cluster.job.roles import agent_config, judge_config
 from cluster.study.briefing import contract_of, given_to
@@ -47,7 +47,8 @@ def _create(layout: RunLayout) -> None:
         layout.create()
     except FileExistsError as error:
         raise ConfigError(
-            f"{layout.root}: this run is there already; a run id is used once, start a new one"
+            f"{layout.root}: this run directory is there already, and each is used once; start a new job, or "
+            "set another RUN_ROOT"
         ) from error
     except OSError as error:
         raise EnvironmentFault(

@@ -13,8 +13,9 @@ from sqlalchemy.exc import DBAPIError
 
 from bench.judge.schemas import Kind, Outcome
 from bench.results.database import engine
+from cluster.job.health import RankHealth
 from cluster.job.layout import RunLayout
-from cluster.job.ranks import RankHealth
+from cluster.job.lines import NewLines
 
 RECENT, LEAST_SPAN = timedelta(minutes=10), timedelta(minutes=1)
 
@@ -40,26 +41,6 @@ class Progress:
         return self.planned - self.started
 
 
-class NewLines:
-    """Reads the whole lines that were appended to a file since the last call, from `offset` on; none while it is not
-    there."""
-
-    def __init__(self, path: Path, offset: int = 0) -> None:
-        self._path = path
-        self._offset = offset
-
-    def read(self) -> list[bytes]:
-        try:
-            with self._path.open("rb") as file:
-                file.seek(self._offset)
-                text = file.read()
-        except FileNotFoundError:
-            return []
-        *lines, rest = text.split(b"\n")
-        self._offset += len(text) - len(rest)
-        return lines
-
-
 class ProgressReader:
     """Follows one job; `clock` counts seconds."""
 
@@ -83,7 +64,7 @@ class ProgressReader:
     def read(self, ranks: Sequence[RankHealth] = ()) -> Progress:
         """Progress now; an episode event or a grade ends the quiet."""
         for file in self._files:
-            self._events.update(str(json.loads(line)["event"]) for line in file.read())
+            self._events.update(map(_event, file.read()))
         self._grades |= {shard: found for shard in self._shards if (found := count_grades(shard))}
         graded: Counter[tuple[str, str]] = sum(self._grades.values(), Counter())
         if (known := self._events.total() + graded.total()) != self._known:
@@ -100,6 +81,14 @@ class ProgressReader:
             ranks=tuple(ranks),
             quiet_s=self._clock() - self._last_event,
         )
+
+
+def _event(line: bytes) -> str:
+    """The name of an event; a damaged line, which must end no job, has none."""
+    try:
+        return str(json.loads(line)["event"])
+    except (ValueError, TypeError, KeyError):
+        return ""
 
 
 _SOLVED = (Kind.SUBMIT.value, Outcome.SOLVED.value)

@@ -2,42 +2,18 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
 
 from pydantic import ValidationError
 
 from bench.judge.client import JudgeClient, JudgeRefused
 from bench.judge.schemas import Health, HealthStatus
 from cluster.job.allocation import JudgeSlot
+from cluster.job.health import RankHealth, ServiceState
 from cluster.job.launchers import Running
 
 ASK_TIMEOUT_S = 3.0
 # A router answers while its judge restarts; one that is silent for so long has lost its node or its network.
 SILENT_FOR_GOOD_S = 60.0
-
-
-class RankState(StrEnum):
-    """Whether a rank grades; `lost` and `unfit` are for good, the others may change."""
-
-    READY = "ready"
-    STARTING = "starting"
-    UNFIT = "unfit"
-    LOST = "lost"
-
-
-GONE = frozenset({RankState.LOST, RankState.UNFIT})
-
-
-@dataclass(frozen=True)
-class RankHealth:
-    """One rank's answer. Counts are of requests; both are 0 when the rank did not say."""
-
-    rank: int
-    state: RankState
-    reason: str = ""
-    queue_depth: int = 0
-    inflight_submits: int = 0
 
 
 class Ranks:
@@ -67,17 +43,17 @@ class Ranks:
 
     def _ask(self, rank: int, step: Running, client: JudgeClient) -> RankHealth:
         if (end := step.poll()) is not None:
-            return RankHealth(rank, RankState.LOST, f"its step has ended: {end.words}")
+            return RankHealth(rank, ServiceState.LOST, f"its step has ended: {end.words}")
         try:
             found = read_health(rank, self._run_id, client.health())
         except JudgeRefused as refused:
             if refused.code == "unreachable":
                 return self._silent(rank, refused.message)
-            state = RankState.LOST if refused.code == "rank_lost" else RankState.STARTING
+            state = ServiceState.LOST if refused.code == "rank_lost" else ServiceState.STARTING
             found = RankHealth(rank, state, refused.message)
-        except ValidationError as error:
-            reason = f"{client.url}/health is no judge's ({error.error_count()} faults)"
-            found = RankHealth(rank, RankState.UNFIT, reason)
+        except ValidationError:
+            reason = f"what answers at {client.url}/health is no judge; set JUDGE_PORT to a free block"
+            found = RankHealth(rank, ServiceState.UNFIT, reason)
         self._answered[rank] = self._clock()
         return found
 
@@ -85,18 +61,18 @@ class Ranks:
         """A rank that nobody reaches: it starts, or has not answered for too long since it did."""
         silent_s = self._clock() - self._answered.get(rank, self._clock())
         if silent_s < SILENT_FOR_GOOD_S:
-            return RankHealth(rank, RankState.STARTING, why)
-        return RankHealth(rank, RankState.LOST, f"it has not answered for {silent_s:.0f} s: {why}")
+            return RankHealth(rank, ServiceState.STARTING, why)
+        return RankHealth(rank, ServiceState.LOST, f"it has not answered for {silent_s:.0f} s: {why}")
 
 
 def read_health(rank: int, run_id: str, health: Health) -> RankHealth:
     """What a `/health` answer means; a judge of another job on this rank's port does not count."""
     if (health.run_id, health.rank) != (run_id, rank):
         who = f"rank {health.rank} of run '{health.run_id}'"
-        return RankHealth(rank, RankState.UNFIT, f"its port answers as {who}; set JUDGE_PORT to a free block")
+        return RankHealth(rank, ServiceState.UNFIT, f"its port answers as {who}; set JUDGE_PORT to a free block")
     states = {
-        HealthStatus.OK: RankState.READY,
-        HealthStatus.STARTING: RankState.STARTING,
-        HealthStatus.UNFIT: RankState.UNFIT,
+        HealthStatus.OK: ServiceState.READY,
+        HealthStatus.STARTING: ServiceState.STARTING,
+        HealthStatus.UNFIT: ServiceState.UNFIT,
     }
     return RankHealth(rank, states[health.status], health.self_grade, health.queue_depth, health.inflight_submits)

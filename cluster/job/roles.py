@@ -81,7 +81,7 @@ def judge_tools(setup: SetupPlan) -> tuple[JudgeTool, ...]:
 
 
 def search_config(settings: JobSettings, plan: Plan, rank: int) -> SearchConfig:
-    """One rank's web search; what asks for a provider's key sums nothing up, because judges do not have that."""
+    """One rank's web search; a model that wants a provider's key writes no summaries: judges have no such key."""
     service = model_service(settings, plan) if settings.search_summary else None
     model = None
     if service and service.key_env is None:

@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cluster.job.allocation import Plan
-from cluster.job.inference import Engine, EngineHealth, EngineState
-from cluster.job.inference.watched import Engines
-from cluster.job.launchers import Running
+from cluster.job.endings import Awaited
+from cluster.job.health import EngineHealth, RankHealth
+from cluster.job.inference import Engine
+from cluster.job.inference.engines import Engines
 from cluster.job.layout import RunLayout
-from cluster.job.ranks import GONE, RankHealth, Ranks, RankState
+from cluster.job.ranks import Ranks
 from cluster.job.roles import engine_step, judge_step
-from cluster.job.supervise import Awaited, Steps
+from cluster.job.supervise import Steps
 from cluster.study.settings import JobSettings
 
 
@@ -44,36 +45,11 @@ class Services:
     def engine_version(self) -> str | None:
         return self._engines.version()
 
-    def awaited(self, health: ServiceHealth) -> list[Awaited]:
-        """All of them as those who wait for them see them."""
-        judges = zip(health.ranks, self._judge_steps, strict=True)
-        engines = zip(health.engines, self._engine_steps, strict=True)
-        return [_awaited_rank(*one) for one in judges] + [_awaited_engine(*one) for one in engines]
+    def with_steps(self, health: ServiceHealth) -> list[Awaited]:
+        """Each service's answer with the step that runs it."""
+        steps = [running.step for running in (*self._judge_steps, *self._engine_steps)]
+        return list(zip((*health.ranks, *health.engines), steps, strict=True))
 
     def close(self) -> None:
         self._ranks.close()
         self._engines.close()
-
-
-def _awaited_rank(health: RankHealth, running: Running) -> Awaited:
-    return Awaited(
-        f"rank {health.rank}",
-        health.state,
-        health.reason,
-        running.step,
-        is_ready=health.state is RankState.READY,
-        is_gone=health.state in GONE,
-        is_mute=health.state in (RankState.STARTING, RankState.LOST),
-    )
-
-
-def _awaited_engine(health: EngineHealth, running: Running) -> Awaited:
-    return Awaited(
-        f"replica {health.replica}",
-        health.state,
-        health.reason,
-        running.step,
-        is_ready=health.state is EngineState.READY,
-        is_gone=health.state is EngineState.LOST,
-        is_mute=health.state is not EngineState.READY,
-    )

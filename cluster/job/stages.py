@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from cluster.job.inference import EngineState
+from cluster.job.health import EngineHealth, RankHealth
 from cluster.job.launchers import Role
 from cluster.job.layout import RunLayout
-from cluster.job.ranks import GONE, RankState
-from cluster.job.state import JobState, Phase, StepSeen
+from cluster.job.records import StepSeen
+from cluster.job.state import JobState, Phase
 
 # The job's process writes its state every second or so; on its way down it waits and merges, and may say nothing.
 STALE_S = 60.0
@@ -28,6 +28,7 @@ class Life(StrEnum):
 
 
 OVER = frozenset({Life.ENDED, Life.GONE})
+GOES_ON = frozenset({Life.RUNNING, Life.NOT_PROGRESSING})
 
 
 class Stage(StrEnum):
@@ -45,11 +46,10 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True)
 class Limits:
-    """What a job may take: seconds without an event (0: any), seconds for its end, tokens of an episode."""
+    """What a job may take: seconds without an event (0: any), and seconds for its end."""
 
-    stall_s: float
-    reserve_s: float
-    max_tokens: int
+    stall_s: float = 0
+    reserve_s: float = 0
 
 
 @dataclass(frozen=True)
@@ -86,15 +86,21 @@ class StepRow:
     note: str
 
 
-def life_of(state: JobState | None, summed_up: bool, now: datetime, limits: Limits) -> Life:
-    """Whether a job goes on, by what its process last said and when."""
+def life_of(
+    state: JobState | None, lives: bool | None, summed_up: bool, now: datetime, limits: Limits = Limits()
+) -> Life:
+    """Whether a job goes on, by what its process last said and when.
+
+    `lives` says whether that process runs (None: not known here), `summed_up` whether there is a summary. Look for the
+    process first: one that ends in between has left a summary.
+    """
     if summed_up or (state and state.phase is Phase.DONE):
         return Life.ENDED
     if state is None:
         return Life.UNKNOWN
-    lives = state.process_lives
-    still = state.phase in _ON_THE_WAY_DOWN and lives is not False
-    if state.age_s(now) > (max(STALE_S, limits.reserve_s) if still else STALE_S):
+    if lives is False:
+        return Life.GONE
+    if state.age_s(now) > (max(STALE_S, limits.reserve_s) if state.phase in _ON_THE_WAY_DOWN else STALE_S):
         return Life.NOT_PROGRESSING if lives else Life.GONE
     quiet = limits.stall_s > 0 and state.quiet_s > limits.stall_s / 2
     return Life.NOT_PROGRESSING if quiet and state.phase is Phase.WORKING else Life.RUNNING
@@ -136,47 +142,37 @@ def rows_of(
             stage=stage,
             queue_depth=service.queue_depth,
             inflight_submits=service.inflight_submits,
-            note=service.note or (step.end_text if step and step.failed else ""),
+            note=service.note or (step.words if step and step.failed else ""),
         )
 
 
 def services_of(layout: RunLayout, planned: Planned, state: JobState | None) -> dict[str, Service]:
     """Step name → its service, for every step that is planned."""
-    engines = (_engine(state, replica) for replica in range(planned.engines))
+    ranks = {rank.rank: rank for rank in state.ranks} if state else {}
+    replicas = {engine.replica: engine for engine in state.engines} if state else {}
+    engines = (_service(replicas.get(number), False) for number in range(planned.engines))
     agents = (Service(layout.events(node).exists()) for node in range(planned.agents))
-    judges = (_judge(layout, state, rank) for rank in range(planned.judges))
+    # A rank that nobody has asked yet has a shard once it serves.
+    judges = (_service(ranks.get(number), layout.shard(number).exists()) for number in range(planned.judges))
     roles = ((Role.INFERENCE, engines), (Role.AGENT, agents), (Role.JUDGE, judges))
     return {f"{role}-{number}": service for role, found in roles for number, service in enumerate(found)}
 
 
-def _engine(state: JobState | None, replica: int) -> Service:
-    for engine in state.engines if state else ():
-        if engine.replica == replica:
-            ready = engine.state is EngineState.READY
-            return Service(ready, engine.state is EngineState.LOST, "" if ready else engine.reason)
-    return Service(ready=False)
-
-
-def _judge(layout: RunLayout, state: JobState | None, number: int) -> Service:
-    """A rank as it was last asked; one that nobody has asked has a shard once it serves."""
-    for rank in state.ranks if state else ():
-        if rank.rank == number:
-            ready = rank.state is RankState.READY
-            note = "" if ready else rank.reason
-            return Service(ready, rank.state in GONE, note, rank.queue_depth, rank.inflight_submits)
-    return Service(layout.shard(number).exists())
+def _service(health: RankHealth | EngineHealth | None, ready_unasked: bool) -> Service:
+    if health is None:
+        return Service(ready_unasked)
+    counts = (health.queue_depth, health.inflight_submits) if isinstance(health, RankHealth) else ()
+    return Service(health.is_ready, health.is_gone, "" if health.is_ready else health.reason, *counts)
 
 
 def faults(layout: RunLayout, state: JobState | None, steps: Mapping[str, StepSeen]) -> Iterator[str]:
     """What went wrong so far, one line each: lost ranks and engines, failed steps, a merge that failed."""
-    for rank in state.ranks if state else ():
-        if rank.state in GONE:
-            yield f"judge rank {rank.rank} is {rank.state}: {rank.reason}"
-    for engine in state.engines if state else ():
-        if engine.state is EngineState.LOST:
-            yield f"inference replica {engine.replica} is lost: {engine.reason}"
+    services: tuple[RankHealth | EngineHealth, ...] = (*state.ranks, *state.engines) if state else ()
+    for service in services:
+        if service.is_gone:
+            yield f"{service.name} is {service.state}: {service.reason}"
     for step in steps.values():
         if step.failed:
-            yield f"step {step.name} on {step.host}: {step.end_text}"
+            yield f"step {step.name} on {step.host}: {step.words}"
     with suppress(OSError):
         yield f"{layout.merge_failed.name}: {' '.join(layout.merge_failed.read_text(encoding='utf-8').split())}"

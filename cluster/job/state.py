@@ -1,6 +1,5 @@
 """`state.json`: what the job's process says of itself while it lives, for whoever watches it."""
 
-import json
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -12,15 +11,12 @@ from socket import gethostname
 from typing import Any
 
 import psutil
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from agent.journal import utc_now
-from bench.errors import ConfigError, EnvironmentFault
-from bench.wording import first_fault
-from cluster.job.inference import EngineHealth
-from cluster.job.layout import RunLayout, write_json
-from cluster.job.ranks import RankHealth
-from cluster.job.step import StepState
+from bench.errors import EnvironmentFault
+from cluster.job.health import EngineHealth, RankHealth
+from cluster.job.layout import RunLayout, read_json, write_json
 
 WRITE_EVERY_S = 1.0
 KEPT_SENTENCES = 20
@@ -29,7 +25,6 @@ KEPT_SENTENCES = 20
 class Phase(StrEnum):
     """Where a job is in its life."""
 
-    PREPARING = "preparing"
     STARTING = "starting"
     WORKING = "working"
     DRAINING = "draining"
@@ -150,53 +145,4 @@ def read_state(layout: RunLayout) -> JobState | None:
     Raises:
         ConfigError: the file is damaged or cannot be read.
     """
-    try:
-        return JobState.model_validate_json(layout.state.read_bytes())
-    except FileNotFoundError:
-        return None
-    except (OSError, ValidationError) as error:
-        fault = first_fault(error) if isinstance(error, ValidationError) else error.strerror
-        raise ConfigError(
-            f"{layout.state}: damaged: {fault}; move it away, a job that lives writes it again"
-        ) from error
-
-
-class StepSeen(BaseModel):
-    """A step by its records: how it began and, unless it runs, how it ended. `host` is what its node calls itself."""
-
-    model_config = ConfigDict(frozen=True)
-
-    name: str
-    role: str
-    host: str
-    state: StepState = StepState.RUNNING
-    exit_code: int | None = None
-    stopped: bool = False
-
-    @property
-    def ended_well(self) -> bool:
-        """Whether it ended by itself and content, or because the job asked it to."""
-        return self.stopped or self.state in (StepState.SUCCEEDED, StepState.STOPPED)
-
-    @property
-    def failed(self) -> bool:
-        return self.state not in (StepState.PENDING, StepState.RUNNING) and not self.ended_well
-
-    @property
-    def end_text(self) -> str:
-        """`failed (exit 3)`."""
-        return self.state if self.exit_code is None else f"{self.state} (exit {self.exit_code})"
-
-
-def steps_seen(layout: RunLayout) -> dict[str, StepSeen]:
-    """Step name → what the records of a run say of it; one that is not whole is read the next time."""
-    found: dict[str, dict[str, Any]] = {}
-    for pattern in ("*.begin.json", "*.end.json"):
-        for path in sorted(layout.steps.glob(pattern)):
-            with suppress(OSError, ValueError):
-                found.setdefault(path.name.removesuffix(pattern[1:]), {}).update(json.loads(path.read_bytes()))
-    steps = {}
-    for name, record in found.items():
-        with suppress(ValidationError):
-            steps[name] = StepSeen.model_validate(record)
-    return steps
+    return read_json(JobState, layout.state, "move it away, a job that lives writes it again")

@@ -13,13 +13,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from enum import StrEnum
+from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
 
 from agent.journal import utc_now, write_whole
 from bench import process
+from cluster.job.records import BeginRecord, EndRecord, StepState, begin_record, end_record
 
 # Slurm sends a signal to every process of a step. By default all ignore this one, so that it reaches us alone: TERM
 # to all would end runners and compilers in the middle of a grade.
@@ -28,68 +28,6 @@ _STOPS = (STOP, signal.SIGTERM, signal.SIGINT)
 # What Slurm and the vendors' runtimes read; the first one that is set is the mask of this step.
 _OUTER_MASKS = ("ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
 _INNER_MASKS = ("HIP_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL")
-
-
-class StepState(StrEnum):
-    """Where a step is in its life. `lost`: it has ended, and nothing on its node wrote how."""
-
-    PENDING = "pending"
-    RUNNING = "running"
-    SUCCEEDED = "succeeded"
-    FAILED = "failed"
-    KILLED = "killed"
-    OUT_OF_MEMORY = "out_of_memory"
-    STOPPED = "stopped"
-    LOST = "lost"
-
-
-@dataclass(frozen=True)
-class BeginRecord:
-    """How a step began, as `<run>/steps/<step>.begin.json` keeps it. `devices` is the mask of GPUs that it sees."""
-
-    name: str
-    role: str
-    host: str
-    pid: int
-    slurm_step: str | None
-    devices: dict[str, str]
-    began_at: str
-
-
-@dataclass(frozen=True)
-class EndRecord:
-    """How a step ended, as `<run>/steps/<step>.end.json` keeps it; without an exit code when nobody saw it end.
-
-    `stopped` says that the job asked it to end; `exit_code` is negative when a signal ended it.
-    """
-
-    name: str
-    role: str
-    host: str
-    state: StepState
-    exit_code: int | None
-    stopped: bool
-    seconds: float | None
-    peak_memory_bytes: int | None
-    ended_at: str
-
-    @property
-    def words(self) -> str:
-        """The end in a few words: `failed (exit code 3)`, `lost (no record of its end)`."""
-        if self.state is StepState.LOST:
-            return "lost (no record of its end)"
-        if self.exit_code is None:
-            return self.state.value
-        by = f"by signal {-self.exit_code}" if self.exit_code < 0 else f"exit code {self.exit_code}"
-        return f"{self.state} ({by})"
-
-
-def begin_record(records: Path, name: str) -> Path:
-    return records / f"{name}.begin.json"
-
-
-def end_record(records: Path, name: str) -> Path:
-    return records / f"{name}.end.json"
 
 
 def masks(environ: Mapping[str, str], gpus: Sequence[int]) -> dict[str, str]:
@@ -170,7 +108,6 @@ class StepRun:
             stopped=self._stopped,
             seconds=round(time.monotonic() - started, 3),
             peak_memory_bytes=resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024,
-            ended_at=utc_now(),
         )
 
     @staticmethod

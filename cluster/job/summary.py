@@ -2,22 +2,23 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 from sqlalchemy import func, select
 
-from bench.errors import ConfigError, ExitCode
+from bench.errors import ExitCode, KernelcourtError
 from bench.judge.schemas import End, Outcome, Problem
 from bench.reports.html import job_report
 from bench.results.models import Grade
 from bench.results.queries import Assignment, Verdict, counts, opened, verdicts
-from bench.wording import first_fault
-from cluster.job.collect import launched, read_episode
-from cluster.job.layout import RunLayout, write_json, write_public
-from cluster.job.supervise import Cause, code_of, end_records
+from cluster.job.collect import collect
+from cluster.job.endings import Cause, exit_code
+from cluster.job.launched import launched, read_episode
+from cluster.job.layout import RunLayout, read_json, write_json, write_public
+from cluster.job.records import end_records
 from cluster.study.problems import read_problems
 
 
@@ -63,6 +64,9 @@ class Ending:
     exit_code: ExitCode
     seconds: float
     degraded: bool = False
+
+
+DIED = Ending(Cause.SERVICE_LOST, "the job died before its summary", ExitCode.SERVICE_LOST, 0.0)
 
 
 @dataclass(frozen=True)
@@ -147,7 +151,7 @@ def conclude(layout: RunLayout, ending: Ending) -> Summary:
     merged = layout.results.exists() and not layout.merge_failed.exists()
     found = _read_results(layout) if merged else Found()
     items = _items(layout, found)
-    summary = Summary(launched(layout).job_id, ending, items, found.grades, found.ranks, end_records(layout))
+    summary = Summary(launched(layout).job_id, ending, items, found.grades, found.ranks, end_records(layout.steps))
     write_json(layout.summary, summary.document())
     if merged:
         write_public(layout.report, job_report(layout.results, summary.document()))
@@ -175,35 +179,25 @@ def _items(layout: RunLayout, found: Found) -> tuple[Item, ...]:
     return tuple(account(problem, answers.get(key), ends.get(key)) for problem, key in keys)
 
 
-def recollected(layout: RunLayout) -> Ending:
-    """The ending of a run whose merge was done again: as it was, without the merge's failure.
+def recollect(layout: RunLayout) -> Summary:
+    """Merge a run again and account for it; a merge that fails is in `summary.json` too.
 
     Raises:
-        ConfigError: the folder holds no run, or its plan or its summary is damaged.
+        ConfigError: the folder holds no run, or its plan, problems or summary are damaged.
+        ShardError, JudgeFault: as `collect` does.
     """
     launched(layout)
-    before = _before(layout)
-    if before is None:
-        return Ending(Cause.SERVICE_LOST, "the job died before its summary", ExitCode.SERVICE_LOST, 0.0)
-    code = before.exit_code
-    if code is ExitCode.MERGE_FAILED:
-        code = code_of(before.cause, before.degraded)
-    return Ending(before.cause, before.reason, code, before.seconds, before.degraded)
+    before = read_summary(layout)
+    ending = before.ending_without_merge if before else DIED
+    try:
+        collect(layout)
+    except KernelcourtError:
+        conclude(layout, replace(ending, exit_code=ExitCode.MERGE_FAILED))
+        raise
+    return conclude(layout, ending)
 
 
-def read_items(layout: RunLayout) -> tuple[Item, ...] | None:
-    """What a job's summary says of its problems; None before there is one. Raises ConfigError where it is damaged."""
-    before = _before(layout)
-    return before.items if before else None
-
-
-def exit_of(layout: RunLayout) -> ExitCode:
-    """How a job ended, by its summary; a job that left none was lost. Raises ConfigError where it is damaged."""
-    before = _before(layout)
-    return before.exit_code if before else ExitCode.SERVICE_LOST
-
-
-class _Before(BaseModel):
+class SummaryFile(BaseModel):
     """What is read again of a `summary.json`."""
 
     cause: Cause
@@ -213,14 +207,25 @@ class _Before(BaseModel):
     degraded: bool = False
     items: tuple[Item, ...]
 
+    @property
+    def ending(self) -> Ending:
+        return Ending(self.cause, self.reason, self.exit_code, self.seconds, self.degraded)
 
-def _before(layout: RunLayout) -> _Before | None:
-    if not layout.summary.exists():
-        return None
-    try:
-        return _Before.model_validate_json(layout.summary.read_bytes())
-    except (OSError, ValidationError) as error:
-        fault = first_fault(error) if isinstance(error, ValidationError) else error.strerror
-        raise ConfigError(
-            f"{layout.summary}: damaged: {fault}; move it away, the merge makes a new one from the shards"
-        ) from error
+    @property
+    def ending_without_merge(self) -> Ending:
+        """How the job ended, or would have if its merge had worked."""
+        if self.exit_code is not ExitCode.MERGE_FAILED:
+            return self.ending
+        return replace(self.ending, exit_code=exit_code(self.cause, self.degraded))
+
+
+def read_summary(layout: RunLayout) -> SummaryFile | None:
+    """A job's summary; None before there is one. Raises ConfigError where it is damaged."""
+    cure = f"move it away, and `kcourt job collect {layout.root}` writes a new one"
+    return read_json(SummaryFile, layout.summary, cure)
+
+
+def exit_of(layout: RunLayout) -> ExitCode:
+    """How a job ended, by its summary; a job that left none was lost. Raises ConfigError where it is damaged."""
+    summary = read_summary(layout)
+    return (summary.ending if summary else DIED).exit_code

@@ -1,6 +1,5 @@
 """Cancels a job of Slurm whose own process was lost with its node: nobody else would free the nodes that are left."""
 
-import re
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -8,7 +7,7 @@ from pathlib import Path
 
 from bench.errors import EnvironmentFault
 from cluster.job.hosts import expand
-from cluster.slurm import asked
+from cluster.slurm import asked, facts, shown_job
 
 # The job's process writes its state every second, but rests on its way down: silence alone says nothing.
 SILENT_S = 15.0
@@ -25,7 +24,7 @@ class Survivor:
         self._seen, self._since = self._written(), clock()
 
     def look(self) -> None:
-        """Cancel the job if it is so. Slurm is asked only while the job's state file does not change."""
+        """Cancel the job if its process is lost. Slurm is asked only while the job's state file does not change."""
         written, now = self._written(), self._clock()
         is_silent = written == self._seen
         if is_silent and now - self._since < SILENT_S:
@@ -42,14 +41,14 @@ class Survivor:
 
     def _cancel_if_lost(self) -> None:
         with suppress(EnvironmentFault):
-            answer = asked(["scontrol", "--oneliner", "show", "job", self._job_id])
+            answer = shown_job(self._job_id)
             if answer.ok and lost_batch_host(answer.output):
                 asked(["scancel", self._job_id])
 
 
 def lost_batch_host(job: str) -> bool:
     """Whether the node of a job's batch script is none of the job's any more, by `scontrol show job`."""
-    state, batch_host, nodes = (re.search(rf"\b{key}=(\S+)", job) for key in ("JobState", "BatchHost", "NodeList"))
-    if not (state and batch_host and nodes):
+    found = facts(job)
+    if not {"JobState", "BatchHost", "NodeList"} <= found.keys():
         return False
-    return state[1] == "RUNNING" and batch_host[1] not in expand(nodes[1])
+    return found["JobState"] == "RUNNING" and found["BatchHost"] not in expand(found["NodeList"])

@@ -1,7 +1,7 @@
 """What an operator sees of a run, live or afterwards: read from its directory alone, and nothing is written there."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
@@ -12,14 +12,15 @@ from typing import Any
 from bench.errors import ShardError, UsageError
 from bench.judge.schemas import EpisodeRecord
 from bench.places import run_root
-from cluster.job.collect import Launched, launched, read_episode
+from cluster.job.launched import Launched, launched, read_episode, settings_of
 from cluster.job.layout import RunLayout
 from cluster.job.progress import Pace, Progress, ProgressReader, pace
+from cluster.job.records import steps_seen
 from cluster.job.stages import OVER, Life, Limits, Planned, StepRow, faults, life_of, rows_of
-from cluster.job.state import JobState, read_state, steps_seen
-from cluster.job.summary import Ending, Item, Standing, exit_of, read_items, recollected
+from cluster.job.state import JobState, read_state
+from cluster.job.summary import Ending, Standing, read_summary
 from cluster.study.problems import read_problems
-from cluster.study.settings import JobSettings, read_settings
+from cluster.study.settings import JobSettings
 
 SHOWN_RUNS = 5
 
@@ -146,7 +147,8 @@ class Watcher:
             return Watched(self._layout.job_id, self._layout.root, now, life, state)
         over = life in OVER
         progress = self._reader.read(state.ranks if state else ())
-        steps, tokens = steps_seen(self._layout), self._tokens.read(progress.ended, self._limits.max_tokens)
+        steps = steps_seen(self._layout.steps)
+        tokens = self._tokens.read(progress.ended, self._settings.agent_max_tokens)
         shards = [self._layout.shard(rank) for rank in range(self._launched.ranks)]
         return Watched(
             job_id=self._launched.job_id,
@@ -164,13 +166,15 @@ class Watcher:
         )
 
     @property
-    def life(self) -> Life:
-        """Whether the job goes on."""
-        return self._life(read_state(self._layout), self._clock())
+    def is_over(self) -> bool:
+        """Whether the job has ended, or its process has."""
+        return self._life(read_state(self._layout), self._clock()) in OVER
 
     def _life(self, state: JobState | None, now: datetime) -> Life:
-        limits = self._limits if self._layout.plan.exists() else _NO_LIMITS
-        return life_of(state, self._layout.summary.exists(), now, limits)
+        # Of a run whose directory is being made, or whose job died while it was, no limits are known.
+        limits = self._limits if self._layout.plan.exists() else Limits()
+        lives = state.process_lives if state else None
+        return life_of(state, lives, self._layout.summary.exists(), now, limits)
 
     @cached_property
     def _launched(self) -> Launched:
@@ -179,12 +183,11 @@ class Watcher:
     @cached_property
     def _settings(self) -> JobSettings:
         """Those of the job, which all its setups share."""
-        return read_settings(self._layout.env_snapshot(next(iter(self._launched.setups))))
+        return settings_of(self._layout)
 
     @cached_property
     def _limits(self) -> Limits:
-        keys = self._settings
-        return Limits(keys.agent_stall_abort_seconds, keys.reserve_s, keys.agent_max_tokens)
+        return Limits(self._settings.agent_stall_abort_seconds, self._settings.reserve_s)
 
     @cached_property
     def _reader(self) -> ProgressReader:
@@ -194,10 +197,6 @@ class Watcher:
     @cached_property
     def _planned(self) -> Planned:
         return Planned(self._settings.inference_nodes, self._settings.agent_nodes, self._launched.ranks)
-
-
-# Of a run whose directory is being made, or whose job died while it was, nothing is known yet.
-_NO_LIMITS = Limits(stall_s=0, reserve_s=0, max_tokens=0)
 
 
 class _TokenReader:
@@ -239,21 +238,12 @@ def outcome_of(layout: RunLayout) -> Outcome | None:
     Raises:
         ConfigError: the summary is damaged.
     """
-    items = read_items(layout)
-    if items is None:
+    summary = read_summary(layout)
+    if summary is None:
         return None
-    ending = replace(recollected(layout), exit_code=exit_of(layout))
-    standings = {standing: sum(item.standing is standing for item in items) for standing in Standing}
-    return Outcome(ending, standings, _by_class(items))
-
-
-def _by_class(items: Sequence[Item]) -> dict[str, int]:
-    return dict(Counter(item.owed.value for item in items if item.owed))
-
-
-def is_over(layout: RunLayout) -> bool:
-    """Whether a job has ended, or its process has."""
-    return Watcher(layout).life in OVER
+    counts = Counter(item.standing for item in summary.items)
+    owed = Counter(item.owed.value for item in summary.items if item.owed)
+    return Outcome(summary.ending, {standing: counts[standing] for standing in Standing}, dict(owed))
 
 
 def find_run(job: str, root: Path | None = None) -> RunLayout:

@@ -13,7 +13,7 @@ from agent.harnesses import GROUP
 from bench.errors import ConfigError
 from bench.judge.schemas import Language
 from bench.task import select
-from bench.wording import nearest
+from bench.wording import did_you_mean
 from cluster.study.first_use import as_yaml
 from cluster.study.hardware import read_hardware
 from cluster.study.identity import CONTROL
@@ -170,8 +170,7 @@ def _plain(name: str) -> str:
 
 
 def _nearest_kind(kind: str) -> str:
-    near = nearest(kind, [*KINDS, *FOREIGN])
-    return f"no kind of task that is known here; the nearest is {near}"
+    return f"no kind of task that is known here; {did_you_mean(kind, [*KINDS, *FOREIGN])}"
 
 
 def _kernels(kernels: Sequence[str]) -> dict[str, Any]:
@@ -213,8 +212,8 @@ def _treatments(suffixes: Sequence[str], warnings: list[str]) -> list[str]:
 
 def _harness(template: str, warnings: list[str]) -> str:
     if template not in HARNESSES:
-        near = nearest(template, HARNESSES)
-        warnings.append(f"agent.template: {template} is no agent that is known here; the nearest is {near}")
+        hint = did_you_mean(template, HARNESSES)
+        warnings.append(f"agent.template: {template} is no agent that is known here; {hint}")
     harness = HARNESSES.get(template, template)
     if harness not in entry_points(group=GROUP).names:
         warnings.append(f"agent.template: harness '{harness}' is not installed here; a package can add it")

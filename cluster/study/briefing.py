@@ -8,13 +8,14 @@ from agent.budget import Budget, budget_of
 from agent.prompts.given import BRIEF, PROMPT, Brief, Skill, read_brief
 from agent.prompts.promises import Enforced, broken
 from agent.prompts.render import Facts, SectionFault, render, sections_of, shipped_sections, template_of
+from agent.seal import SKILL_PAGES
 from agent.tools.offered import Tool, offered, why_forbidden
 from bench.build.builder import build_command
 from bench.errors import ConfigError
 from bench.judge.contract import contract
 from bench.judge.schemas import Problem
 from bench.task import find_task
-from bench.wording import nearest
+from bench.wording import did_you_mean
 from cluster.study.problems import start_material
 from cluster.study.settings import JobSettings
 from cluster.study.treatments import Treatment, read_treatment, text_of
@@ -61,8 +62,7 @@ def _named(settings: JobSettings, key: str) -> tuple[Tool, ...]:
     words = [word for word in str(settings.values[key]).split(",") if word]
     for word in words:
         if word not in list(Tool):
-            near = nearest(word, list(Tool))
-            raise ConfigError(f"setup '{settings.setup}': {key}: no tool '{word}'; the nearest known one is '{near}'")
+            raise ConfigError(f"setup '{settings.setup}': {key}: no tool '{word}'; {did_you_mean(word, Tool)}")
     return tuple(map(Tool, words))
 
 
@@ -114,15 +114,8 @@ def contract_of(settings: JobSettings, problem: Problem) -> dict[str, object]:
     return contract(find_task(problem.kernel), problem.language, settings.preset)
 
 
-def prompt_for(settings: JobSettings, treatment: Treatment, problem: Problem) -> str:
-    """The whole prompt of one problem; raises SectionFault."""
-    facts = _facts(settings, _brief(settings, treatment), problem)
-    return render(template_of(_sections(treatment)), facts)
-
-
-def told(env: Path, settings: JobSettings, problem: Problem) -> Told:
-    """What the agents of a problem of an env file would be told now; raises ConfigError, as `given_to` does."""
-    material = given_to(env, settings, [problem])
+def told(material: Mapping[str, bytes], settings: JobSettings, problem: Problem) -> Told:
+    """What the agents of a problem are told by launch material; raises SectionFault."""
     brief, template = Brief.model_validate_json(material[BRIEF]), material[PROMPT].decode()
     facts = _facts(settings, brief, problem)
     sections = {name: render(text, facts) for name, text in sections_of(template).items()}
@@ -215,4 +208,5 @@ def _facts(settings: JobSettings, brief: Brief, problem: Problem) -> Facts:
         budget=_budget(settings, problem),
         brief=brief,
         given=Path("/shared"),
+        skills=SKILL_PAGES,
     )

@@ -5,7 +5,7 @@ from pathlib import Path
 from cluster.study.env_files import read_env
 from cluster.study.layers import check_keys
 from cluster.study.origins import Layer, Origin, Origins
-from cluster.study.places import layers_root
+from cluster.study.places import experiments_root
 from cluster.study.render import Choices, build
 from cluster.study.studies import known_studies, read_study
 from cluster.study.systems import System
@@ -35,6 +35,5 @@ def _origins_now(study: str, setup: str, choices: Choices) -> Origins:
     """What the layers say of a setup today; nothing where its study, or the setup in it, is gone."""
     if study not in known_studies():
         return {}
-    root = layers_root()
-    built = {one.name: one for one in build(read_study(study), root, root, choices)}
+    built = {one.name: one for one in build(read_study(study), experiments_root(), choices)}
     return built[setup].origins if setup in built else {}

@@ -10,7 +10,7 @@ import yaml
 
 from bench.errors import ConfigError, UsageError
 from bench.task import select
-from bench.wording import nearest
+from bench.wording import did_you_mean
 from cluster.study.identity import CONTROL
 from cluster.study.origins import stacked, values_of
 from cluster.study.places import experiments_root, layers_root
@@ -85,9 +85,7 @@ def _compared(wishes: Wishes) -> dict[str, Any]:
     setups = read_setups(layers_root())
     if wishes.model not in setups.models:
         known = [SCRIPTED, *setups.models]
-        raise ConfigError(
-            f"no model '{wishes.model}'; did you mean '{nearest(wishes.model, known)}'? Known: {', '.join(known)}"
-        )
+        raise ConfigError(f"no model '{wishes.model}'; {did_you_mean(wishes.model, known)}")
     read_treatment(wishes.treatment)
     return {
         "study": wishes.study,

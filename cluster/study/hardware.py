@@ -1,6 +1,5 @@
 """Hardware profiles: what a machine sets, and how EDFs, images and devices named for another are renamed for it."""
 
-import difflib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from bench.errors import ConfigError
+from bench.wording import did_you_mean
 from cluster.study.env_files import as_text
 from cluster.study.layers import check_keys
 from cluster.study.origins import Layer
@@ -80,9 +80,7 @@ def chosen_hardware(wanted: str, folder: Path) -> Hardware:
     profiles = read_hardware(folder)
     if wanted in profiles:
         return profiles[wanted]
-    near = difflib.get_close_matches(wanted, profiles, n=1)
-    hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(profiles)}"
-    raise ConfigError(f"no hardware '{wanted}' in {folder / 'hardware.yaml'}; {hint}")
+    raise ConfigError(f"no hardware '{wanted}' in {folder / 'hardware.yaml'}; {did_you_mean(wanted, profiles)}")
 
 
 def hardware_layer(values: Mapping[str, str], hardware: Hardware) -> Layer:

@@ -1,11 +1,11 @@
 """The shape of one setup's Slurm job: each sbatch option with where its value comes from."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 
 from bench.errors import ConfigError, UsageError
-from bench.wording import nearest
+from bench.wording import did_you_mean
 from cluster.study.settings import JobSettings
 from cluster.study.systems import Source, System
 from cluster.study.wall_time import parse_wall, wall_text
@@ -54,7 +54,7 @@ def job_shape(
         UsageError: a flag is no option that can be decided.
     """
     if unknown := [name for name in flags if name not in VARIABLES]:
-        raise UsageError(f"'{unknown[0]}' cannot be decided; did you mean '{nearest(unknown[0], VARIABLES)}'?")
+        raise UsageError(f"sbatch's option '{unknown[0]}' cannot be set here; {did_you_mean(unknown[0], VARIABLES)}")
     split = f"{settings.inference_nodes} inference + {settings.agent_nodes} agent + {settings.judge_nodes} judge"
     chosen = {name: _strongest(name, system, flags, environ) for name in VARIABLES if name != "time"}
     chosen["gpus-per-node"] = _gpus(settings, system, flags, environ)
@@ -70,12 +70,17 @@ def job_shape(
     ]
 
 
-def sbatch_options(shape: list[Option]) -> list[str]:
+def sbatch_options(shape: Sequence[Option]) -> list[str]:
     """The command line words of a shape, in its order."""
     return [f"--{option.name}={option.value}" if option.value else f"--{option.name}" for option in _passed(shape)]
 
 
-def _passed(shape: list[Option]) -> list[Option]:
+def granted_s(shape: Sequence[Option]) -> int:
+    """Wall clock that a shape gets at most, in seconds."""
+    return parse_wall(next(option.value for option in shape if option.name == "time"))
+
+
+def _passed(shape: Sequence[Option]) -> list[Option]:
     """Without GPUs there is none to ask for."""
     return [option for option in shape if option.value is not None and (option.name, option.value) != _NO_GPUS]
 

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cluster.study.job_shape import Option, job_shape
+from cluster.study.job_shape import Option, granted_s, job_shape
 from cluster.study.render import HOUR_S, RenderedSetup
-from cluster.study.wall_time import parse_wall
 
 
 @dataclass(frozen=True)
@@ -34,8 +33,7 @@ class PlannedJob:
     @property
     def node_hours(self) -> float:
         """Nodes times the hours that they are granted: the most that the job can cost."""
-        wall_s = parse_wall(next(option.value for option in self.shape if option.name == "time"))
-        return self.first.split.total * wall_s / HOUR_S
+        return self.first.split.total * granted_s(self.shape) / HOUR_S
 
 
 def jobs_of(rendered: Sequence[RenderedSetup]) -> list[PlannedJob]:

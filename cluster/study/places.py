@@ -1,11 +1,11 @@
 """Where the configuration of studies lies: what people write, and what is rendered from it."""
 
-import difflib
 import os
 from pathlib import Path
 
 from bench.errors import ConfigError
 from bench.places import checkout
+from bench.wording import did_you_mean
 
 
 def experiments_root() -> Path:
@@ -37,6 +37,5 @@ def env_of_setup(setup: str) -> Path:
     if path.is_file() or Path(setup).is_file():
         return path if path.is_file() else Path(setup)
     known = sorted(found.name.removeprefix(".env.") for found in folder.glob(".env.*"))
-    near = difflib.get_close_matches(setup, known, n=1)
-    hint = f"did you mean '{near[0]}'? " if near else ""
-    raise ConfigError(f"no setup '{setup}' is rendered in {folder}; {hint}`kcourt study plan STUDY` renders a study's")
+    hint = did_you_mean(setup, known, "`kcourt study plan STUDY` renders a study's")
+    raise ConfigError(f"no setup '{setup}' is rendered in {folder}; {hint}")

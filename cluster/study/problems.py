@@ -57,7 +57,10 @@ def _check(problem: Problem, setup: str, where: Path | str) -> None:
         raise ConfigError(f"{where}: {error}") from error
     if problem.language not in task.manifest.languages:
         known = ", ".join(task.manifest.languages)
-        raise ConfigError(f"{where}: kernel '{task.name}' is not written in {problem.language}; it has {known}")
+        raise ConfigError(
+            f"{where}: kernel '{task.name}' is not written in {problem.language}; "
+            f"set LANGUAGE to one that it has ({known}), or leave the kernel out"
+        )
 
 
 def read_problems(path: Path) -> list[Problem]:

@@ -1,5 +1,6 @@
 """Slurm's queue: which setups wait or run there, and how a snapshot is put into it."""
 
+import os
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -43,13 +44,13 @@ class QueuedJob:
     state: QueueState
 
 
-def jobs_of(user: str) -> list[QueuedJob]:
-    """The jobs of a user (name or number) that wait or run.
+def own_jobs() -> list[QueuedJob]:
+    """The jobs of the caller that wait or run.
 
     Raises:
         EnvironmentFault: there is no squeue, or it does not answer.
     """
-    answer = asked(["squeue", "--noheader", f"--user={user}", "--format=%i %T %j"])
+    answer = asked(["squeue", "--noheader", f"--user={os.getuid()}", "--format=%i %T %j"])
     if not answer.ok:
         raise EnvironmentFault(f"squeue failed: {answer.said}; try again when Slurm answers")
     return parse_queue(answer.output)
@@ -100,7 +101,7 @@ def sbatch_argv(
         *(f"--{name}={logs / path}" for name, path in zip(("output", "error"), job_logs("%j"), strict=True)),
         f"--signal=B:USR1@{settings.reserve_s}",
         f"--export={','.join(sorted(variables))}",
-        *sbatch_options(list(shape)),
+        *sbatch_options(shape),
         str(SBATCH_SCRIPT),
         str(kcourt_command()),
         *(str(made.env) for made in snapshots),

@@ -1,4 +1,4 @@
-"""Renders a study: layers to settings, kernels to problems, and of each setup one env file and one problems file."""
+"""Renders a study: builds each setup from layers and kernels, and writes its env file and its problems file."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,16 +15,16 @@ from cluster.study.briefing import check_treatment
 from cluster.study.env_files import read_env, render_env
 from cluster.study.hardware import chosen_hardware, hardware_layer, shown_hardware
 from cluster.study.identity import CONTROL
-from cluster.study.job_shape import Option, gpus_asked, job_shape
+from cluster.study.job_shape import Option, gpus_asked, granted_s, job_shape
 from cluster.study.keys import Role
 from cluster.study.origins import Layer, Origins, stacked, values_of
+from cluster.study.places import layers_root
 from cluster.study.problems import make_problem, render_problems
 from cluster.study.settings import JobSettings, keys
 from cluster.study.setups import experiment_layers, settings_of
 from cluster.study.studies import Axis, Cell, Study, cells, compares_with
 from cluster.study.systems import System
 from cluster.study.treatments import Treatment, read_treatment
-from cluster.study.wall_time import parse_wall
 
 HOUR_S = 3600
 # KEYs that differ between setups whose agents are told the same.
@@ -101,7 +101,7 @@ class RenderedSetup:
     @property
     def wall_s(self) -> int:
         """Wall clock that the job gets at most, in seconds."""
-        return parse_wall(next(option.value for option in self.shape if option.name == "time"))
+        return granted_s(self.shape)
 
     @property
     def node_hours(self) -> float:
@@ -122,16 +122,6 @@ def problems_name(setup: str) -> str:
     return f"problems-{setup}.jsonl"
 
 
-def render(study: Study, root: Path, folder: Path, choices: Choices) -> list[RenderedSetup]:
-    """Build every setup and write its env file and its problems file into `folder`; unchanged files stay untouched.
-
-    Raises:
-        ConfigError: as `build` does, before anything is written.
-        EnvironmentFault: `folder` cannot be written.
-    """
-    return write(build(study, root, folder, choices))
-
-
 def shared_with(built: Sequence[RenderedSetup]) -> dict[str, str]:
     """Setup → the other study that rendered its env file last; a setup's name says the experiment, not the study."""
     there = {setup.name: read_env(setup.env)[0].get("STUDY", "") for setup in built if setup.env.exists()}
@@ -143,9 +133,11 @@ def shared_with(built: Sequence[RenderedSetup]) -> dict[str, str]:
 
 
 def write(built: list[RenderedSetup]) -> list[RenderedSetup]:
-    """Write the env file and the problems file of each setup; raises EnvironmentFault when that cannot be done.
+    """Write the env file and the problems file of each setup; unchanged files stay untouched.
 
-    A setup whose job cannot be asked for (ConfigError) is refused before anything is written.
+    Raises:
+        ConfigError: the job of a setup has no shape; nothing is written then.
+        EnvironmentFault: a file cannot be written.
     """
     for setup in built:
         _ = setup.shape
@@ -165,13 +157,13 @@ def _write(path: Path, text: str) -> None:
         write_private(path, text)
 
 
-def build(study: Study, root: Path, folder: Path, choices: Choices) -> list[RenderedSetup]:
-    """Every setup of a study as it would be written into `folder`; layers and hardware come from `root`.
+def build(study: Study, folder: Path, choices: Choices) -> list[RenderedSetup]:
+    """Every setup of a study as it would be written into `folder`.
 
     Raises:
         ConfigError: a layer, treatment, kernel or value is wrong; the message says where.
     """
-    builder = _Builder(study, root, folder, choices)
+    builder = _Builder(study, folder, choices)
     every = cells(study, {model: builder.shown_hardware(model) for model in study.models})
     return [builder.setup(cell, compares_with(cell, study, every)) for cell in every]
 
@@ -179,12 +171,12 @@ def build(study: Study, root: Path, folder: Path, choices: Choices) -> list[Rend
 class _Builder:
     """Builds the setups of one study; what many of them share is read once."""
 
-    def __init__(self, study: Study, root: Path, folder: Path, choices: Choices) -> None:
-        self.study, self.root, self.folder, self.choices = study, root, folder, choices
+    def __init__(self, study: Study, folder: Path, choices: Choices) -> None:
+        self.study, self.root, self.folder, self.choices = study, layers_root(), folder, choices
         for key in choices.overrides:
             if advice := study.said_elsewhere(key):
-                raise ConfigError(f"--set {key}: is not set on a command line; {advice}")
-        self.hardware = chosen_hardware(wanted, root) if (wanted := _wanted_hardware(study, choices)) else None
+                raise ConfigError(f"--set {key}: cannot be given on the command line; {advice}")
+        self.hardware = chosen_hardware(wanted, self.root) if (wanted := _wanted_hardware(study, choices)) else None
         self.layers: Callable[[str], list[Layer]] = cache(self._shared_layers)
         self.treatment: Callable[[str], Treatment] = cache(read_treatment)
         self.tasks = self._select()
@@ -227,7 +219,7 @@ class _Builder:
             self.checked.add(enforced)
 
     def _treatment_name(self, cell: Cell) -> str:
-        written = {**self.study.settings, **cell.written.settings}
+        written = {**self.study.settings, **cell.written.settings, **self.choices.overrides}
         return str(cell.point.get(Axis.TREATMENT) or written.get(Axis.TREATMENT.key, CONTROL))
 
     def _select(self) -> list[Task]:

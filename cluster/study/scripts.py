@@ -71,7 +71,10 @@ def _steps(
 def _failing(task: Task, language: Language, folder: Path) -> dict[Path, str]:
     """A candidate that does not compile, then one that crashes."""
     if language not in (Language.C, Language.CPP):
-        raise ConfigError(f"the script '{ScriptRule.STUMBLER}' writes files that do not compile; give it LANGUAGE=c")
+        raise ConfigError(
+            f"script '{ScriptRule.STUMBLER}' fails in C and C++ alone, and LANGUAGE is {language}; "
+            "set it to c or cpp, or take another script"
+        )
     head = "#include <stdint.h>\n" + declaration(task, language).rstrip().rstrip(";")
     return {
         folder / f"{task.name}-broken{language.suffix}": f"{head} {{\n    this line is not {language};\n}}\n",
@@ -91,7 +94,8 @@ def _needed(task: Task, language: Language, kind: str) -> Path:
     found = _control(task, language, kind)
     if found is None:
         raise ConfigError(
-            f"{task.folder}/controls: no {kind}_*{language.suffix}; a scripted setup in {language} needs one"
+            f"{task.folder}/controls: no {kind}_*{language.suffix}, which a scripted setup in {language} sends; "
+            "write one, or leave the kernel out of the study"
         )
     return found
 
@@ -105,4 +109,7 @@ def _start(task: Task, language: Language) -> Path:
     for path in task.baselines:
         if path.suffix == language.suffix:
             return path
-    raise ConfigError(f"{task.folder}: no baseline in {language}; the script 'noop' submits it unchanged")
+    raise ConfigError(
+        f"{task.folder}: no baseline in {language}, which script '{ScriptRule.NOOP}' submits unchanged; "
+        "write one, or leave the kernel out of the study"
+    )

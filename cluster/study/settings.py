@@ -10,9 +10,11 @@ from pydantic import ConfigDict, ValidationError, model_validator
 from pydantic_core import PydanticUndefined
 
 from agent.budget import Budget
+from agent.tools.offered import Tool
 from bench.errors import ConfigError, UsageError
 from bench.judge.schemas import SetupRecord
-from bench.wording import first_fault, nearest
+from bench.judge.search.config import KEY_VARIABLE
+from bench.wording import did_you_mean, first_fault
 from cluster.study.env_files import as_text, read_env
 from cluster.study.keys import (
     AgentKeys,
@@ -40,11 +42,11 @@ class JobSettings(SetupKeys, TreatmentKeys, JobKeys, InferenceKeys, AgentKeys, J
     @model_validator(mode="after")
     def _complete(self) -> Self:
         if self.problems_file is None and not self.kernels.strip() and not self.serves_only:
-            raise ValueError("set PROBLEMS_FILE or KERNELS; with neither the job has nothing to do")
+            raise ValueError("neither PROBLEMS_FILE nor KERNELS is set, so the job has nothing to do; set one of them")
         if self.agent_script_rule and self.harness != "scripted":
-            raise ValueError(f"AGENT_SCRIPT_RULE is for HARNESS=scripted, not {self.harness}; leave one of them out")
+            raise ValueError(f"AGENT_SCRIPT_RULE is for HARNESS=scripted, not {self.harness}; set that, or take it out")
         if self.harness == "scripted" and (self.agent_script is None) == (self.agent_script_rule is None):
-            raise ValueError("HARNESS=scripted replays a plan; set AGENT_SCRIPT to its JSON file or AGENT_SCRIPT_RULE")
+            raise ValueError("HARNESS=scripted replays one plan: set AGENT_SCRIPT (a JSON file) or AGENT_SCRIPT_RULE")
         if 0 < self.job_wall_seconds <= self.reserve_s:
             raise ValueError(
                 f"JOB_WALL_SECONDS={self.job_wall_seconds} leaves agents no time: {self.reserve_s} s go "
@@ -60,7 +62,9 @@ class JobSettings(SetupKeys, TreatmentKeys, JobKeys, InferenceKeys, AgentKeys, J
                 "other; give both nodes, or neither in a job that only serves a model"
             )
         if self.serves_only and not self.inference_nodes:
-            raise ValueError("AGENT_NODES, JUDGE_NODES and INFERENCE_NODES are all 0; such a job does nothing")
+            raise ValueError(
+                "AGENT_NODES, JUDGE_NODES and INFERENCE_NODES are all 0: the job does nothing; raise one of them"
+            )
         return self
 
     @model_validator(mode="after")
@@ -99,6 +103,14 @@ class JobSettings(SetupKeys, TreatmentKeys, JobKeys, InferenceKeys, AgentKeys, J
         """Names of the variables that hold the job's secrets, which travel by name alone."""
         service = (self.inference_service_key_env,) if self.inference_service_key_env else ()
         return (*(key for key, about in keys().items() if about.secret), *service)
+
+    @property
+    def needed_secrets(self) -> dict[str, str]:
+        """Variable → what it holds, of the secrets without which the setup cannot work."""
+        service = self.inference_service_key_env if self.inference_source == "service" else None
+        hosted = {service: "the key of the hosted model"} if service else {}
+        searches = Tool.SEARCH in self.agent_tools_on.split(",")
+        return hosted | ({KEY_VARIABLE: f"the key of the tool '{Tool.SEARCH}'"} if searches else {})
 
     @property
     def trains_on_traffic(self) -> bool:
@@ -198,8 +210,7 @@ def known_key(key: str) -> Key:
     """
     if key in keys():
         return keys()[key]
-    near = nearest(key.upper(), keys())
-    raise UsageError(f"unknown key {key}; the nearest known key is {near}")
+    raise UsageError(f"unknown key {key}; {did_you_mean(key.upper(), keys(), '`kcourt settings list` shows all keys')}")
 
 
 def read_settings(path: Path, overrides: Mapping[str, str] = {}) -> JobSettings:

@@ -1,6 +1,5 @@
 """`experiments/setups.yaml`: from an experiment and a model to the layers of a setup, and from layers to settings."""
 
-import difflib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -8,6 +7,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from bench.errors import ConfigError
+from bench.wording import did_you_mean
 from bench.yaml_lines import Document
 from cluster.study.env_files import as_text
 from cluster.study.layers import chain, check_keys, known_layers, read_layer
@@ -66,9 +66,7 @@ class Setups:
         where, wanted = str(self.folder / "setups.yaml"), experiment
         while True:
             if wanted not in self.experiments:
-                near = difflib.get_close_matches(wanted, self.experiments, n=1)
-                hint = f"did you mean '{near[0]}'?" if near else f"known experiments: {', '.join(self.experiments)}"
-                raise ConfigError(f"{where}: no experiment '{wanted}'; {hint}")
+                raise ConfigError(f"{where}: no experiment '{wanted}'; {did_you_mean(wanted, self.experiments)}")
             if wanted in found:
                 round_trip = " → ".join((*found, wanted))
                 raise ConfigError(f"{where}: extends: {wanted} comes back to itself ({round_trip}); take one step out")

@@ -3,16 +3,17 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from bench.judge.schemas import Problem, SetupRecord
-from cluster.job.collect import launched
+from cluster.job.launched import launched
 from cluster.job.layout import RunLayout
-from cluster.job.summary import Item, OwedClass, Standing, read_items
+from cluster.job.stages import GOES_ON, life_of
+from cluster.job.state import read_state
+from cluster.job.summary import Item, OwedClass, Standing, read_summary
 from cluster.study.problems import read_problems
 from cluster.study.queue import QueuedJob, QueueState
 
@@ -188,21 +189,16 @@ def find_runs(roots: Iterable[Path]) -> list[Run]:
     """Every run directory below these folders, the oldest first.
 
     Raises:
-        ConfigError: the plan or the summary of a run is damaged.
+        ConfigError: the plan, the state or the summary of a run is damaged.
     """
     layouts = [RunLayout(plan.parents[1]) for root in roots for plan in root.glob("*/agent-launch/plan.json")]
     layouts.sort(key=lambda layout: layout.plan.stat().st_mtime_ns)
-    unfinished = [layout for layout in layouts if not layout.summary.exists()]
-    alive = _alive(unfinished) if unfinished else set()
-    return [Run(layout, launched(layout).setups, read_items(layout), lives=layout.root in alive) for layout in layouts]
+    return [_run(layout) for layout in layouts]
 
 
-def _alive(layouts: Sequence[RunLayout]) -> set[Path]:
-    """Runs whose judges or agents are processes of this machine: the local launcher has no queue to ask."""
-    words = {
-        word
-        for process in psutil.process_iter(["cmdline"])
-        for word in process.info["cmdline"] or []
-        if word.startswith("/")
-    }
-    return {layout.root for layout in layouts if any(word.startswith(f"{layout.root}/") for word in words)}
+def _run(layout: RunLayout) -> Run:
+    state = read_state(layout)
+    lives = state.process_lives if state else None
+    summary = read_summary(layout)
+    life = life_of(state, lives, summary is not None, datetime.now(UTC))
+    return Run(layout, launched(layout).setups, summary.items if summary else None, lives=life in GOES_ON)

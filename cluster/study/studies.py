@@ -1,6 +1,5 @@
 """Studies: reads `experiments/studies/<study>.yaml` and lists the setups that it asks for, and its control."""
 
-import difflib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,8 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 from bench import yaml_lines
 from bench.errors import ConfigError
 from bench.judge.schemas import Language
-from bench.task import FieldFault
-from bench.wording import nearest
+from bench.wording import FieldFault, did_you_mean
 from cluster.study.env_files import as_text
 from cluster.study.identity import CONTROL, USUAL_HARNESS, Identity, temperature_text
 from cluster.study.origins import Layer
@@ -109,7 +107,7 @@ class Study(BaseModel):
             raise FieldFault("experiment", "name the experiment whose layers the models are run under")
         for key in self.settings:
             if advice := self.said_elsewhere(key):
-                raise FieldFault(f"settings.{key}", f"is not set here; {advice}")
+                raise FieldFault(f"settings.{key}", f"cannot be given in settings; {advice}")
         return self
 
     @model_validator(mode="after")
@@ -130,8 +128,7 @@ class Study(BaseModel):
             raise FieldFault("control", "name one axis that varies and the value of the control, as {treatment: none}")
         ((name, value),) = self.control.items()
         if name not in list(Axis):
-            near = nearest(name, list(Axis))
-            raise FieldFault(f"control.{name}", f"is no axis; the nearest is {near}")
+            raise FieldFault(f"control.{name}", f"is no axis; {did_you_mean(name, Axis)}")
         listed = self.values(Axis(name))
         if value not in listed:
             shown = ", ".join(map(str, listed))
@@ -252,10 +249,7 @@ def read_study(name: str, folder: Path | None = None) -> Study:
     folders = [folder] if folder else folders_of("studies")
     path = next((path for place in folders if (path := place / f"{name}.yaml").is_file()), None)
     if path is None:
-        known = known_studies(folder)
-        near = difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean '{near[0]}'?" if near else f"known studies: {', '.join(known) or 'none'}"
-        raise ConfigError(f"no study '{name}' in {folders[0]}; {hint}")
+        raise ConfigError(f"no study '{name}' in {folders[0]}; {did_you_mean(name, known_studies(folder))}")
     study, document = read_yaml(path, Study)
     study._path, study._document = path, document
     if study.study != name:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, RootModel, ValidationError
 
 from bench.errors import ConfigError
-from bench.wording import first_fault, nearest
+from bench.wording import did_you_mean, first_fault
 from bench.yaml_lines import Document
 from cluster.study.wall_time import parse_wall
 from cluster.study.yaml_files import read_yaml
@@ -93,7 +93,7 @@ def read_systems(environ: Mapping[str, str]) -> dict[str, System]:
         ConfigError: a file cannot be read, or naming file, line and key of the first fault.
     """
     packaged = _read(PACKAGED, Source.SYSTEM)
-    site_file = environ.get("KCOURT_SYSTEMS_FILE")
+    site_file = environ.get(SITE_VARIABLE)
     if not site_file:
         return {name: _merged(name, entry, None) for name, entry in packaged.items()}
     if not Path(site_file).is_file():
@@ -133,13 +133,8 @@ def _check(entry: Mapping[str, Any], path: Path, name: str, document: Document) 
     try:
         Facts.model_validate(entry)
     except ValidationError as error:
-        fault = first_fault(error)
-        keys = fault.where.split(".")
-        message = fault.message
-        if fault.type == "extra_forbidden":
-            model = Node if keys[0] == "nodes" else Facts
-            message = f"unknown key; the nearest known key is {nearest(keys[-1], model.model_fields)}"
-        raise ConfigError(f"{path}:{document.line([name, *keys])}: {name}.{fault.where}: {message}") from error
+        fault = first_fault(error, Facts)
+        raise ConfigError(f"{path}:{document.line([name, *fault.keys])}: {name}.{fault}") from error
 
 
 def _merged(name: str, packaged: _Given, site: _Given | None) -> System:
@@ -176,8 +171,8 @@ def _named(systems: Mapping[str, System], name: str, where: str) -> System:
     if name in systems:
         return systems[name]
     raise ConfigError(
-        f"{where}: no system '{name}'; did you mean '{nearest(name, systems)}'? Known: {', '.join(systems)}; "
-        f"a site file ({SITE_VARIABLE}) adds one, and `kcourt init` writes it"
+        f"{where}: no system '{name}'; a site file ({SITE_VARIABLE}) adds one, and `kcourt init` writes it; "
+        f"{did_you_mean(name, systems)}"
     )
 
 

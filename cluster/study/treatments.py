@@ -1,6 +1,5 @@
 """Treatments: reads `experiments/treatments/<name>/treatment.yaml` and composes `a+b`; what conflicts is refused."""
 
-import difflib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from agent.prompts.given import FILES, SKILL_PAGE, SKILLS
 from agent.tools.offered import Tool
 from bench.errors import ConfigError
+from bench.wording import did_you_mean
 from cluster.study.identity import CONTROL
 from cluster.study.places import folders_of
 from cluster.study.yaml_files import read_yaml
@@ -143,10 +143,7 @@ def _read(name: str, folder: Path | None) -> Treatment:
         path = place / name / "treatment.yaml"
         if _NAME.fullmatch(name) and path.is_file():
             return _treatment(name, path)
-    known = known_treatments(folder)
-    near = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean '{near[0]}'?" if near else f"known ones: {', '.join(known) or 'none'}"
-    raise ConfigError(f"no treatment '{name}' in {folder or folders_of('treatments')[0]}; {hint}")
+    raise ConfigError(f"no treatment '{name}' in {folders[0]}; {did_you_mean(name, known_treatments(folder))}")
 
 
 def _treatment(name: str, path: Path) -> Treatment:

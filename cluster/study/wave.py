@@ -6,7 +6,7 @@ from pathlib import Path
 
 from agent.budget import BudgetMode
 from agent.endpoint import Wire
-from agent.harnesses import UNSERVED, WireFormat, can_resume, check_budget_mode, load_harness
+from agent.harnesses import UNSERVED, WireFormat, check_budget_mode, harness_class, load_harness
 from bench.errors import ConfigError
 from bench.judge.schemas import Problem, SetupRecord
 from bench.task import find_task
@@ -106,7 +106,7 @@ def _check_harness(plan: SetupPlan) -> None:
 def check_harness_resumes(settings: JobSettings) -> None:
     """Raises ConfigError for a budget of time and a harness that cannot use it up."""
     if settings.agent_budget_mode is BudgetMode.TIME:
-        check_budget_mode(settings.harness, can_resume(settings.harness), settings.agent_budget_mode)
+        check_budget_mode(harness_class(settings.harness), settings.agent_budget_mode)
 
 
 def _check_wire(settings: JobSettings, spoken: WireFormat) -> None:

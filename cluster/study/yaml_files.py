@@ -8,8 +8,7 @@ from pydantic import BaseModel, ValidationError
 
 from bench import yaml_lines
 from bench.errors import ConfigError
-from bench.task import FieldFault
-from bench.wording import first_fault, nearest
+from bench.wording import first_fault
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -38,19 +37,5 @@ def _read(path: Path, _changed_ns: int, model: type[Model]) -> tuple[Model, yaml
     try:
         return model.model_validate(document.value), document
     except ValidationError as error:
-        keys, message = _worded(error, model)
-        where = f"{path}:{document.line(keys)}"
-        raise ConfigError(f"{where}: {'.'.join(keys)}: {message}" if keys else f"{where}: {message}") from error
-
-
-def _worded(error: ValidationError, model: type[BaseModel]) -> tuple[list[str], str]:
-    """The keys of the first fault, and what is wrong there."""
-    found = error.errors(include_url=False)[0]
-    cause = found.get("ctx", {}).get("error")
-    if isinstance(cause, FieldFault):
-        return cause.where, str(cause)
-    keys = [str(part) for part in found["loc"]]
-    if found["type"] == "extra_forbidden" and len(keys) == 1:
-        near = nearest(keys[0], model.model_fields)
-        return keys, f"unknown key; the nearest known key is {near}"
-    return keys, first_fault(error).message
+        fault = first_fault(error, model)
+        raise ConfigError(f"{path}:{document.line(fault.keys)}: {fault}") from error

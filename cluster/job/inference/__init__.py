@@ -1,13 +1,9 @@
-"""The engines that serve a job's model: how they are started, whether they serve, and what they served."""
+"""The engines that serve a job's model: which nodes start them, with what, and what is recorded of them."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
-
-import httpx
-from pydantic import BaseModel, ValidationError
 
 from bench.errors import ConfigError
 from bench.places import anchored
@@ -16,7 +12,6 @@ from cluster.job.inference import sglang, vllm
 from cluster.job.inference.arguments import served_name
 from cluster.study.settings import JobSettings
 
-ASK_TIMEOUT_S = 3.0
 COMMANDS: Mapping[str, Callable[[JobSettings, str, int], tuple[str, ...]]] = {
     "vllm": vllm.command,
     "sglang": sglang.command,
@@ -41,23 +36,6 @@ class Engine:
     def url(self) -> str:
         """Its root; the OpenAI routes lie under /v1."""
         return f"http://{self.host.reached_at}:{self.port}"
-
-
-class EngineState(StrEnum):
-    """Whether an engine serves; `lost` is for good, the others may change."""
-
-    STARTING = "starting"
-    READY = "ready"
-    LOST = "lost"
-
-
-@dataclass(frozen=True)
-class EngineHealth:
-    """One engine's answer, and why unless it is ready."""
-
-    replica: int
-    state: EngineState
-    reason: str = ""
 
 
 def engines_of(settings: JobSettings, hosts: Sequence[Host]) -> tuple[Engine, ...]:
@@ -108,78 +86,6 @@ def engine_env(settings: JobSettings) -> dict[str, str]:
         folder = anchored(settings.jit_cache_dir)
         env |= {variable: str(folder / name) for variable, name in JIT_CACHES.items()}
     return env
-
-
-class _Model(BaseModel):
-    id: str
-
-
-class _Models(BaseModel):
-    """What is read of an answer to `/v1/models`."""
-
-    data: tuple[_Model, ...]
-
-
-class _Version(BaseModel):
-    version: str
-
-
-def asking_client() -> httpx.Client:
-    """A client for `ask` and `version_of`; one serves all engines of a job. Close it."""
-    # A site's web proxy does not know the engines.
-    return httpx.Client(timeout=ASK_TIMEOUT_S, trust_env=False)
-
-
-def ask(engine: Engine, client: httpx.Client, ready: bool = False) -> EngineHealth:
-    """Whether an engine serves its model now; `ready` says that it did before.
-
-    An engine that is silent may be loading or busy. One that was ready and has nobody at its port has died.
-    """
-
-    def health(state: EngineState, reason: str = "") -> EngineHealth:
-        return EngineHealth(engine.replica, state, reason)
-
-    try:
-        for route in ("/health", "/v1/models"):
-            if not (answer := client.get(engine.url + route)).is_success:
-                return health(EngineState.STARTING, f"{answer.url} answers {answer.status_code}")
-    except httpx.TransportError as error:
-        if _refused(error):
-            state = EngineState.LOST if ready else EngineState.STARTING
-            return health(state, f"nobody listens at {engine.url}")
-        return health(EngineState.STARTING, f"{engine.url} gives no answer ({error or type(error).__name__})")
-    fault = _wrongly_listed(engine, answer.content)
-    return health(EngineState.LOST, fault) if fault else health(EngineState.READY)
-
-
-def _refused(error: BaseException | None) -> bool:
-    """Whether the node itself said that nobody listens; names and routes fail for reasons that pass."""
-    while error and not isinstance(error, ConnectionRefusedError):
-        error = error.__context__
-    return error is not None
-
-
-def _wrongly_listed(engine: Engine, answer: bytes) -> str | None:
-    """What is wrong with a list of models that should have the name which clients will ask for."""
-    try:
-        names = [model.id for model in _Models.model_validate_json(answer).data]
-    except ValidationError:
-        return f"{engine.url}/v1/models lists no models; set INFERENCE_PORT to a free port"
-    if engine.served_name in names:
-        return None
-    return (
-        f"{engine.url} serves '{', '.join(names)}', and clients ask for '{engine.served_name}'; "
-        "if that is another engine, set INFERENCE_PORT to a free port"
-    )
-
-
-def version_of(engine: Engine, client: httpx.Client) -> str | None:
-    """The version that a running engine says of itself; None when it does not."""
-    try:
-        answer = client.get(engine.url + VERSION_PATHS[engine.kind])
-        return _Version.model_validate_json(answer.content).version
-    except (httpx.TransportError, ValidationError):
-        return None
 
 
 def inference_record(

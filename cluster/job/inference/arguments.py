@@ -41,9 +41,11 @@ def _further(options: Sequence[Option], settings: JobSettings) -> list[str]:
         # Engines take `--max_model_len=1` for `--max-model-len 1`.
         name = word.partition("=")[0].replace("_", "-")
         if name in _SECRETS:
-            raise ConfigError(f"INFERENCE_ARGS holds {name}; a secret is written in no file, and agents send none")
+            raise ConfigError(
+                f"INFERENCE_ARGS holds {name}; secrets must not lie in files, and agents send no key: remove it"
+            )
         if name in sources:
-            raise ConfigError(f"INFERENCE_ARGS holds {name}, which {sources[name]} decides; leave it out there")
+            raise ConfigError(f"INFERENCE_ARGS holds {name}, which {sources[name]} decides; remove it there")
     return words
 
 

@@ -1,6 +1,5 @@
 """The Launcher seam: what the life of a job asks of whatever starts its steps."""
 
-import json
 import subprocess
 import sys
 import time
@@ -8,11 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
-from agent.journal import utc_now
 from cluster.job.allocation import Host
-from cluster.job.step import BeginRecord, EndRecord, StepState, begin_record, end_record
+from cluster.job.records import BeginRecord, EndRecord, StepState, read_begin, read_end
 
 LOOK_EVERY_S = 0.05
 
@@ -51,6 +49,14 @@ class Step:
     def logs(self) -> tuple[Path, ...]:
         return (self.log, *self.child_logs)
 
+    def read_begin(self) -> BeginRecord | None:
+        """How it began; None before it has."""
+        return read_begin(self.records, self.name)
+
+    def read_end(self) -> EndRecord | None:
+        """How it ended; None while that is not written."""
+        return read_end(self.records, self.name)
+
     @property
     def wrapped(self) -> list[str]:
         """The command line that runs on the host: pinned, and behind what writes the step's records."""
@@ -61,10 +67,11 @@ class Step:
 
 
 class Running:
-    """A step seen through its launcher's process and its records; `patience_s` is how late a record may come.
+    """A step seen through its launcher's process and its records.
 
     The process alone is not believed: a scheduler reports a step lost with its node as a success. `without_record`
-    says what else tells of an end; nothing but a record may come of a step that it calls lost.
+    gives the state of a step whose process has ended without a record; where that is `lost`, the record is waited for,
+    for `patience_s` seconds.
     """
 
     def __init__(
@@ -81,7 +88,7 @@ class Running:
 
     def poll(self) -> EndRecord | None:
         if self._end is None and self.child.poll() is not None:
-            self._end = read_end(self.step) or self._given_up()
+            self._end = self.step.read_end() or self._given_up()
         return self._end
 
     def _given_up(self) -> EndRecord | None:
@@ -132,26 +139,7 @@ class Launcher(Protocol):
 
 def unrecorded(step: Step, state: StepState, stopped: bool = False) -> EndRecord:
     """The end of a step that wrote none."""
-    return EndRecord(step.name, step.role, step.host.name, state, None, stopped, None, None, utc_now())
-
-
-def read_begin(step: Step) -> BeginRecord | None:
-    """How a step began; None before it has."""
-    found = _read(begin_record(step.records, step.name))
-    return BeginRecord(**found) if found else None
-
-
-def read_end(step: Step) -> EndRecord | None:
-    """How a step ended by its own word; None while there is none."""
-    found = _read(end_record(step.records, step.name))
-    return EndRecord(**{**found, "state": StepState(found["state"])}) if found else None
-
-
-def _read(path: Path) -> dict[str, Any] | None:
-    try:
-        return dict(json.loads(path.read_bytes()))
-    except FileNotFoundError:
-        return None
+    return EndRecord(step.name, step.role, step.host.name, state, stopped=stopped)
 
 
 def wait(running: Running, timeout_s: float) -> EndRecord | None:
@@ -160,17 +148,3 @@ def wait(running: Running, timeout_s: float) -> EndRecord | None:
     while (end := running.poll()) is None and time.monotonic() < deadline:
         time.sleep(LOOK_EVERY_S)
     return end
-
-
-TAIL_BYTES = 4096
-
-
-def log_tail(path: Path, lines: int = 20) -> str:
-    """Last lines of a step's log, or a sentence that there are none."""
-    try:
-        with path.open("rb") as log:
-            log.seek(max(0, path.stat().st_size - TAIL_BYTES))
-            text = log.read().decode(errors="replace")
-    except FileNotFoundError:
-        text = ""
-    return "\n".join(text.splitlines()[-lines:]) or "(it printed nothing)"

@@ -10,14 +10,17 @@ from bench import process
 from bench.errors import ConfigError, EnvironmentFault
 from cluster.environment import allowed
 from cluster.job.allocation import DEFAULT_PORT, Host
-from cluster.job.hosts import allocated_hosts, expand, port_block, whole_nodes
-from cluster.job.launchers import Role, Running, Step, log_tail, read_begin
-from cluster.job.step import STOP, StepState
-from cluster.slurm import Answer, asked, slurm_environment
+from cluster.job.hosts import allocated_hosts, expand, port_block
+from cluster.job.launchers import Role, Running, Step
+from cluster.job.lines import log_tail
+from cluster.job.records import StepState
+from cluster.job.step import STOP
+from cluster.slurm import asked, facts, shown_job, slurm_environment
 
 # A shared file system may show a record some seconds after it was written.
 RECORD_PATIENCE_S = 10.0
 LOOK_AT_JOB_EVERY_S = 60.0
+ANSWER_WITHIN_S = 30.0
 # A job that is being killed cannot wait for a scheduler that does not answer.
 HURRY_S = 5.0
 _USE_DEVICES = frozenset({Role.JUDGE, Role.INFERENCE})
@@ -27,9 +30,8 @@ _OUT_OF_MEMORY = re.compile(r"oom[-_ ]?kill|out of memory|exceeded (job|step)? ?
 class SlurmLauncher:
     """Implements `Launcher` for one job of Slurm."""
 
-    def __init__(self, job_id: str, hosts: Sequence[Host], whole: bool) -> None:
+    def __init__(self, job_id: str, hosts: Sequence[Host]) -> None:
         self.job_id, self.hosts = job_id, hosts
-        self._whole = whole
         self._end: float | None = None
         self._looked_at: float | None = None
 
@@ -38,22 +40,20 @@ class SlurmLauncher:
         now = time.time()
         if self._looked_at is None or now - self._looked_at >= LOOK_AT_JOB_EVERY_S:
             self._looked_at = now
-            if (answer := self._job()).ok:
+            if (answer := shown_job(self.job_id, ANSWER_WITHIN_S)).ok:
                 self._end = end_time(answer.output)
         return None if self._end is None else self._end - now
 
     @property
     def kill_in_s(self) -> float | None:
-        answer = self._job(HURRY_S)
-        if not answer.ok or job_state(answer.output) == "RUNNING":
+        answer = shown_job(self.job_id, HURRY_S)
+        if not answer.ok or facts(answer.output).get("JobState") == "RUNNING":
             return None
         return kill_wait(asked(["scontrol", "show", "config"], HURRY_S).output)
 
-    def _job(self, within_s: float = 30.0) -> Answer:
-        return asked(["scontrol", "--oneliner", "show", "job", self.job_id], within_s)
-
     def first_port(self, count: int) -> int:
-        return DEFAULT_PORT if self._whole else port_block(self.job_id, count)
+        has_whole_nodes = all(host.cpus for host in self.hosts)
+        return DEFAULT_PORT if has_whole_nodes else port_block(self.job_id, count)
 
     def start(self, step: Step) -> Running:
         step.log.parent.mkdir(parents=True, exist_ok=True)
@@ -66,7 +66,7 @@ class SlurmLauncher:
     def stop(self, steps: Sequence[Running]) -> None:
         self._signal(steps, STOP.name.removeprefix("SIG"))
         for running in steps:
-            if read_begin(running.step) is None and running.child.poll() is None:
+            if running.step.read_begin() is None and running.child.poll() is None:
                 # There is no step yet that a signal could reach; its srun still waits for it.
                 running.child.terminate()
 
@@ -77,10 +77,10 @@ class SlurmLauncher:
 
     def _signal(self, steps: Sequence[Running], name: str) -> None:
         """Signals go to the steps: srun would make a KILL of most."""
-        begun = [begin.slurm_step for running in steps if not running.poll() and (begin := read_begin(running.step))]
+        begun = [begin.slurm_step for running in steps if not running.poll() and (begin := running.step.read_begin())]
         if reached := [step for step in begun if step]:
             # What scancel says of a step is not to be believed, be it good or bad; the records tell what it did.
-            asked(["scancel", f"--signal={name}", *reached], 30.0)
+            asked(["scancel", f"--signal={name}", *reached], ANSWER_WITHIN_S)
 
 
 def srun_argv(job_id: str, step: Step, names: Sequence[str]) -> list[str]:
@@ -126,8 +126,7 @@ def launcher_of(environ: Mapping[str, str]) -> SlurmLauncher:
         raise ConfigError("SLURM_JOB_ID is not set: this is no job of Slurm; submit one with `kcourt study submit`")
     names = expand(environ.get("SLURM_JOB_NODELIST", ""))
     described = _answer(["scontrol", "--oneliner", "show", "node", ",".join(names)])
-    hosts = allocated_hosts(names, described, environ)
-    return SlurmLauncher(job_id, hosts, whole_nodes(hosts))
+    return SlurmLauncher(job_id, allocated_hosts(names, described, environ))
 
 
 def _answer(argv: Sequence[str]) -> str:
@@ -139,17 +138,10 @@ def _answer(argv: Sequence[str]) -> str:
 
 def end_time(job: str) -> float | None:
     """When a job's allocation ends, in seconds since the epoch, by `scontrol show job`; None: it has no end."""
-    found = re.search(r"\bEndTime=(\S+)", job)
     try:
-        return datetime.fromisoformat(found[1]).timestamp() if found else None
+        return datetime.fromisoformat(facts(job).get("EndTime", "")).timestamp()
     except ValueError:
         return None
-
-
-def job_state(job: str) -> str | None:
-    """Slurm's word for a job's state, by `scontrol show job`."""
-    found = re.search(r"\bJobState=(\S+)", job)
-    return found[1] if found else None
 
 
 def kill_wait(config: str) -> float:

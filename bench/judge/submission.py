@@ -1,10 +1,13 @@
-"""What a report becomes: the answer that leaves (on `/submit` without the hidden inputs), and the row."""
+"""Submission: a request to grade that was checked, and the records it becomes: the judge's order and the row."""
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
 
 from bench.config import JudgeConfig
-from bench.judge.admission import Route, Submission
-from bench.judge.schemas import Outcome
+from bench.judge.caller import Caller, RequestHeaders
+from bench.judge.scheduler import Graded
+from bench.judge.schemas import Kind, Language, Outcome
 from bench.records import GradeOrder, GradeReport, SourceFile
 from bench.results.rows import GradeOrigin
 from bench.seeds import commitment
@@ -14,29 +17,37 @@ FAULT_ADVICE = "the judge failed, not the submission; send the request again wit
 
 
 @dataclass(frozen=True)
+class Submission:
+    """A request that is right in itself: whose, what, and by which key it is known. `library` is a path."""
+
+    kind: Kind
+    caller: Caller
+    headers: RequestHeaders
+    kernel: str
+    language: Language
+    source: str | None
+    library: Path | None
+    workspace_bytes: int
+    body_sha256: str
+
+    @property
+    def is_preview(self) -> bool:
+        """Whether it came to `/score`; everything else comes to `/submit`."""
+        return self.kind is Kind.SCORE
+
+
+@dataclass(frozen=True)
 class Server:
     """Which code answers, and where: the same on every row of this process."""
 
     host: str
     package_version: str
     package_commit: str | None
-    checkout_commit: str | None = None
-
-
-@dataclass(frozen=True)
-class Course:
-    """How one grade went in time: UTC in ISO 8601, milliseconds. `fault` is the judge's, if it failed."""
-
-    requested_at: str
-    finished_at: str
-    queue_ms: float
-    grade_ms: float
-    fault: str | None = None
+    checkout_commit: str | None
 
 
 def order_for(submission: Submission, grade_id: str, seed: bytes, config: JudgeConfig) -> GradeOrder:
     """What the measuring process is told."""
-    preview = submission.route is Route.SCORE
     return GradeOrder(
         grade_id=grade_id,
         kind=submission.kind,
@@ -46,9 +57,9 @@ def order_for(submission: Submission, grade_id: str, seed: bytes, config: JudgeC
         library=str(submission.library) if submission.library else None,
         workspace_bytes=submission.workspace_bytes,
         preset=submission.caller.setup.preset,
-        protocol=config.preview_protocol if preview else config.final_protocol,
+        protocol=config.preview_protocol if submission.is_preview else config.final_protocol,
         seed=seed.hex(),
-        disclose=preview,
+        disclose=submission.is_preview,
     )
 
 
@@ -71,21 +82,16 @@ def fault_report(order: GradeOrder, fault: str, sandbox: str, device: str) -> Gr
     )
 
 
-def answer_text(submission: Submission, report: GradeReport, rank: int) -> str:
-    """The answer as JSON text; the same text is stored, and sent whenever the grade is asked for."""
-    return report.answer(submission.kernel, rank, disclose=submission.route is Route.SCORE).model_dump_json()
-
-
-def origin_of(submission: Submission, answer: str, course: Course, server: Server) -> GradeOrigin:
-    """The row's part that the judge knows beside the report."""
-    caller, beside = submission.caller, submission.beside
+def origin_of(submission: Submission, answer: str, requested_at: str, graded: Graded, server: Server) -> GradeOrigin:
+    """The part of the row that the judge knows beside the report."""
+    caller, headers = submission.caller, submission.headers
     return GradeOrigin(
         kind=submission.kind,
         kernel=submission.kernel,
         language=submission.language,
         answer=answer,
-        requested_at=course.requested_at,
-        finished_at=course.finished_at,
+        requested_at=requested_at,
+        finished_at=now(),
         host=server.host,
         package_version=server.package_version,
         package_commit=server.package_commit,
@@ -93,13 +99,18 @@ def origin_of(submission: Submission, answer: str, course: Course, server: Serve
         setup=caller.setup.setup if caller.label else None,
         label=caller.label,
         slot=caller.episode.slot if caller.episode else 0,
-        attempt=beside.attempt,
-        home_rank=beside.home_rank,
-        of_grade_id=beside.of_grade,
-        reason=f"infra: {course.fault}" if course.fault else None,
-        tokens_spent=beside.tokens,
-        idempotency_key=beside.key,
+        attempt=headers.attempt,
+        home_rank=headers.home_rank,
+        of_grade_id=headers.of_grade,
+        reason=f"infra: {graded.fault}" if graded.fault else None,
+        tokens_spent=headers.tokens,
+        idempotency_key=headers.key,
         body_sha256=submission.body_sha256,
-        queue_ms=course.queue_ms,
-        grade_ms=course.grade_ms,
+        queue_ms=graded.queue_ms,
+        grade_ms=graded.grade_ms,
     )
+
+
+def now() -> str:
+    """UTC in ISO 8601, with milliseconds."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

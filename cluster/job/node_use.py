@@ -10,7 +10,7 @@ from pathlib import Path
 from cluster.job.launchers import Role
 from cluster.job.layout import RunLayout
 from cluster.job.monitor import TIME
-from cluster.job.state import StepSeen, steps_seen
+from cluster.job.records import StepSeen, steps_seen
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class NodeUse:
 
 def nodes_of(layout: RunLayout) -> list[NodeUse]:
     """Every node of a run that was sampled, by name."""
-    roles = roles_by_host(steps_seen(layout).values())
+    roles = roles_by_host(steps_seen(layout.steps).values())
     return [summed_up(path, _roles_of(path.stem, roles)) for path in sorted(layout.monitor.glob("*.csv"))]
 
 

@@ -1,4 +1,4 @@
-"""Writes figures.md from the JSON files beside it, and into docs/measuring.md the figures that it quotes.
+"""Writes docs/measurements/figures.md from the JSON files there, and into docs/measuring.md the figures it quotes.
 
 With `--check` it only names what is stale. No figure of the project is typed by hand.
 """
@@ -11,13 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pages import table, write
 from pydantic import ValidationError
 
 from bench.judge.schemas import Preset
 from bench.measure.calibration import AgainstItself, Calibration, Ceilings, Level, Rung, Share, Spread
 
-FOLDER = Path(__file__).resolve().parent
-NOTE = "<!-- Written by `python docs/measurements/render.py` from the JSON files beside it. -->\n"
+DOCS = Path(__file__).resolve().parent
+FOLDER = DOCS / "measurements"
+NOTE = "<!-- Written by `make docs` from the JSON files beside it. -->\n"
 HEAD = """\
 # Figures
 
@@ -41,13 +43,6 @@ class Figure:
     value: str
     goal: str = ""
     met: bool | None = None
-
-
-def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """A Markdown table; bars in cells are made harmless."""
-    lines = [[cell.replace("|", "\\|") for cell in row] for row in [list(head), *rows]]
-    body = [f"| {' | '.join(line)} |" for line in lines]
-    return "\n".join([body[0], "|" + "---|" * len(lines[0]), *body[1:]]) + "\n"
 
 
 def verdict(met: bool | None) -> str:
@@ -252,23 +247,6 @@ def quoting(text: str, folder: Path) -> str:
     return QUOTE.sub(quoted, text)
 
 
-def main(arguments: list[str], folder: Path = FOLDER) -> int:
-    """Write both pages, or with `--check` compare them; 1 when one is stale, 2 on another argument."""
-    if unknown := set(arguments) - {"--check"}:
-        sys.stderr.write(f"unknown: {', '.join(sorted(unknown))}; say --check, or nothing to write the pages\n")
-        return 2
-    checking, stale = "--check" in arguments, []
-    figures, quotes = folder / "figures.md", folder.parent / "measuring.md"
-    before = {path: path.read_text(encoding="utf-8") if path.exists() else "" for path in (figures, quotes)}
-    for path, text in {figures: page(folder), quotes: quoting(before[quotes], folder)}.items():
-        if text != before[path]:
-            stale.append(path.name)
-            if not checking:
-                path.write_text(text, encoding="utf-8")
-    advice = "; run `python docs/measurements/render.py`" if stale and checking else ""
-    sys.stdout.write(f"{'stale' if checking else 'written'}: {', '.join(stale) or 'none'}{advice}\n")
-    return int(bool(stale) and checking)
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    figures, quotes = FOLDER / "figures.md", DOCS / "measuring.md"
+    sys.exit(write(sys.argv[1:], {figures: page(FOLDER), quotes: quoting(quotes.read_text("utf-8"), FOLDER)}))
