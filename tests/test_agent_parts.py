@@ -2,16 +2,17 @@
 
 import json
 import os
-import subprocess
 import sys
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
-from agent_node import KCOURT, SECRET, NodeFiles
+from agent_node import SECRET, NodeFiles
 from agent_stub import StubJudge
+from conftest import Ran, run_program
 from kernels import NEEDS_GFORTRAN
 from tool_files import tool_settings
 
@@ -195,13 +196,12 @@ def test_run_directory_is_used_once(tmp_path: Path) -> None:
         run_node(node.config())
 
 
-def test_command_names_file_and_key_of_a_wrong_config(tmp_path: Path) -> None:
+def test_command_names_file_and_key_of_a_wrong_config(kcourt: Callable[..., Ran], tmp_path: Path) -> None:
     path = tmp_path / "agent.json"
     path.write_text('{"wrokers": 3}')
-    done = subprocess.run([*KCOURT, "agent", "run", "--config", str(path)], capture_output=True, text=True)
-    assert done.returncode == 64
-    assert f"{path}: " in done.stderr
-    assert "Traceback" not in done.stderr
+    done = kcourt("agent", "run", "--config", path)
+    assert done.code == 64
+    assert f"{path}: " in done.err
 
 
 def test_plan_fault_names_the_step(tmp_path: Path) -> None:
@@ -408,20 +408,14 @@ for module in pkgutil.walk_packages(agent.__path__, 'agent.'):
     importlib.import_module(module.name)
 print(*sorted(name for name in sys.modules if name.startswith('bench.')))
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    packages = {".".join(name.split(".")[:2]) for name in done.stdout.split()}
+    done = run_program(sys.executable, "-c", program)
+    assert done.code == 0, done.err
+    packages = {".".join(name.split(".")[:2]) for name in done.out.split()}
     # The sandbox, which seals agents, brings along how its own helpers are built and kept.
     sandbox = {"bench.sandbox", "bench.native", "bench.cache", "bench.places"}
     assert packages <= {"bench.errors", "bench.process", "bench.wording", "bench.judge", *sandbox}
-    loaded = {name for name in done.stdout.split() if name.startswith("bench.judge.")}
+    loaded = {name for name in done.out.split() if name.startswith("bench.judge.")}
     assert loaded == {"bench.judge.schemas", "bench.judge.client"}
-
-
-def test_help_shows_an_example() -> None:
-    done = subprocess.run([*KCOURT, "agent", "run", "--help"], capture_output=True, text=True)
-    assert done.returncode == 0
-    assert "Example: kcourt agent run --config" in done.stdout
 
 
 def test_syntax_is_checked_by_the_standard_of_the_judges_builds() -> None:

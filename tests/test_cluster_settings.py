@@ -85,7 +85,7 @@ def test_the_setup_record_carries_the_setup_keys(tmp_path):
         pytest.param(MINIMAL + "JUDGE_PORT=70000\n", [":5: JUDGE_PORT", "65534"], id="range"),
         pytest.param(MINIMAL + "PRESET=XXL\n", [":5: PRESET", "'XL'"], id="word"),
         pytest.param("HARNESS=claude_code\nKERNELS=axpy\n", ["SETUP", "required"], id="missing"),
-        pytest.param("SETUP=gold\n", ["PROBLEMS_FILE or KERNELS"], id="nothing-to-do"),
+        pytest.param("SETUP=gold\n", ["neither PROBLEMS_FILE nor KERNELS"], id="nothing-to-do"),
         pytest.param("SETUP=gold\nKERNELS=axpy\nHARNESS=scripted\n", ["AGENT_SCRIPT"], id="no-script"),
         pytest.param(MINIMAL + "SETUP=again\n", [":5: SETUP", "line 1"], id="twice"),
         pytest.param(MINIMAL + "JUST A LINE\n", [":5: ", "JUST A LINE"], id="no-assignment"),

@@ -20,6 +20,7 @@ from typing import Any
 
 import pytest
 import stamina
+from conftest import run_program
 from ports import free_ports
 from typer import TyperException
 
@@ -79,8 +80,8 @@ def test_each_page_of_docs_is_in_the_index() -> None:
 
 
 def test_the_reference_is_what_the_code_says() -> None:
-    done = subprocess.run([sys.executable, ROOT / "docs" / "generate.py", "--check"], capture_output=True, text=True)
-    assert done.returncode == 0, f"{done.stdout}{done.stderr}\nrun `make docs`"
+    done = run_program(sys.executable, ROOT / "docs" / "generate.py", "--check")
+    assert done.code == 0, f"{done.out}{done.err}\nrun `make docs`"
 
 
 def tree(command: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:

@@ -235,9 +235,9 @@ NEEDS = {
     "no-hf-home": (
         SERVED | {"INFERENCE_MODEL": "org/small", "HF_HOME": "/nowhere"}, "model weights", State.BLOCKS, "/nowhere",
     ),
-    "key": (SERVICE, "key A_KEY", State.OK, "exported: the hosted model's key"),
+    "key": (SERVICE, "key A_KEY", State.OK, "exported: the key of the hosted model"),
     "no-key": (SERVICE | {"INFERENCE_SERVICE_KEY_ENV": "NO_KEY"}, "key NO_KEY", State.BLOCKS, "is not exported"),
-    "search": ({"AGENT_TOOLS_ON": "search"}, "key SERPAPI_API_KEY", State.BLOCKS, "the web search's key"),
+    "search": ({"AGENT_TOOLS_ON": "search"}, "key SERPAPI_API_KEY", State.BLOCKS, "the key of the tool 'search'"),
 }  # fmt: skip
 
 

@@ -84,7 +84,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[NodeFiles
     with StubJudge(0, SECRET) as judge, ScriptedModel(script) as model, pytest.MonkeyPatch.context() as patch:
         patch.setenv("PATH", os.pathsep.join((str(fakes), os.environ["PATH"])))
         patch.setenv("CURSOR_API_KEY", "made-for-this")
-        node = node_for(root, judge.url, model.url, workers=3, exit_grace_s=1.0)
+        node = node_for(root, judge.url, model.url, workers=3, exit_grace_s=5.0)
         for kernel, (harness, _, _) in SCENES.items():
             more: dict[str, Any] = {"budget": {"max_tokens": 20_000}} if kernel == "greedy" else {}
             node.add(kernel, [kernel], {}, harness=harness, **more)

@@ -78,7 +78,7 @@ UNABLE = {
     "level-in-file": ([], {"allow_sandbox": "full"}, 1, "say --allow-sandbox limits"),
     "bogus-level": (["--allow-sandbox", "strong", "--port", "0"], {}, 2, "'strong' is no sandbox level"),
     "bogus-level-in-file": ([], {"allow_sandbox": "strong"}, 2, "'strong' is no sandbox level"),
-    "core": ([], {"allow_sandbox": "limits", "timing_cores": [4095], "clock_core": 0}, 1, "core 4095 of 0, 4095"),
+    "core": ([], {"allow_sandbox": "limits", "timing_cores": [4095], "clock_core": 0}, 1, "core 4095 does not exist"),
     "port-beside-file": (["--port", "9000"], {"allow_sandbox": "limits"}, 2, "--port is for an open judge"),
     "level-beside-file": (["--allow-sandbox", "limits"], {"allow_sandbox": "limits"}, 2, "leave --allow-sandbox out"),
     "preset-beside-file": (["--preset", "S"], {"allow_sandbox": "limits"}, 2, "leave --preset out"),

@@ -114,9 +114,8 @@ def test_an_engine_that_dies_takes_the_job_down_in_order(launch, tmp_path, monke
 
     assert ended(job) == JobEnd("FAILED", ExitCode.SERVICE_LOST, 0)
     found = check_restless(job, ExitCode.SERVICE_LOST, "service_lost")
-    assert (
-        "no engine serves the model any more (inference replica 0: its step has ended: failed (exit code 3))" in found["reason"]
-    )
+    reason = "no engine serves the model any more (inference replica 0: its step has ended: failed (exit code 3))"
+    assert reason in found["reason"]
     assert states(found) == {"inference-0": "failed", "judge-0": "stopped", "agent-0": "stopped"}
 
 

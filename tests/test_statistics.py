@@ -10,7 +10,15 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.measure.statistics import credit, geometric_mean, hodges_lehmann, mann_whitney_less
+from bench.measure.statistics import (
+    TAIL,
+    _below_quantile,
+    credit,
+    geometric_mean,
+    hodges_lehmann,
+    mann_whitney_less,
+    relative_iqr,
+)
 
 ALPHA = 0.1
 TIMES = st.floats(1.0, 1e9)
@@ -88,6 +96,15 @@ def test_a_faster_candidate_never_scores_less(x: list[float], y: list[float], fa
     assert after.raw == pytest.approx(median(y) / (median(x) * factor))
 
 
+@pytest.mark.parametrize(
+    ("times", "expected"),
+    [([5], 0), ([10, 20], 5 / 15), ([1, 2, 3, 4, 5], 2 / 3), ([4, 1, 2, 3], 1.5 / 2.5)],
+    ids=["one", "two", "five", "four-unsorted"],
+)
+def test_the_noise_of_one_side_is_its_quartiles_over_its_median(times: list[float], expected: float) -> None:
+    assert relative_iqr(times) == pytest.approx(expected)
+
+
 @pytest.mark.parametrize("ratio", [1e-300, 1e-5, 1e300])
 def test_a_score_over_many_extreme_ratios_neither_overflows_nor_vanishes(ratio: float) -> None:
     assert geometric_mean([ratio] * 100_000) == pytest.approx(ratio)
@@ -112,6 +129,19 @@ def test_the_interval_covers_what_it_says(inputs: int, noise: float) -> None:
 def test_identical_code_is_seldom_called_faster() -> None:
     found = intervals(0.05, 1.0, 4, trials=1500)
     assert sum(low > 1 for _, low, _ in found) / len(found) <= 0.07
+
+
+@pytest.mark.parametrize("strata", [(2,), (5,), (3, 4), (5, 5)], ids=str)
+def test_the_interval_cuts_where_all_signs_say(strata: tuple[int, ...]) -> None:
+    """Every choice of signs is alike under the null; the statistic is the sum of the ranks within an input."""
+    ranks = [rank for size in strata for rank in range(1, size + 1)]
+    sums = [
+        sum(rank for rank, sign in zip(ranks, signs, strict=True) if sign)
+        for signs in product((0, 1), repeat=len(ranks))
+    ]
+    for tail in (0.01, TAIL, 0.3):
+        at_most = [k for k in range(sum(ranks) + 1) if sum(found < k for found in sums) / len(sums) <= tail]
+        assert _below_quantile(strata, tail) == max(at_most)
 
 
 RUNS = st.lists(st.lists(st.floats(1, 100), min_size=5, max_size=5), min_size=2, max_size=2)

@@ -93,7 +93,8 @@ def read_systems(environ: Mapping[str, str]) -> dict[str, System]:
         ConfigError: a file cannot be read, or naming file, line and key of the first fault.
     """
     packaged = _read(PACKAGED, Source.SYSTEM)
-    site_file = environ.get(SITE_VARIABLE)
+    # Spelt out, because docs/generate.py lists the variables that the source names.
+    site_file = environ.get("KCOURT_SYSTEMS_FILE")
     if not site_file:
         return {name: _merged(name, entry, None) for name, entry in packaged.items()}
     if not Path(site_file).is_file():
