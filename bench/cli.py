@@ -107,7 +107,7 @@ def _run_command(name: str, arguments: Sequence[str]) -> int:
     except typer.TyperException as error:
         context = getattr(error, "ctx", None)
         path = context.command_path if context else f"kcourt {name}"
-        message = error.format_message().rstrip(".") or "a command is missing"
+        message = error.format_message().replace("Value error, ", "").rstrip(".") or "a command is missing"
         raise UsageError(f"{message}; see `{path} --help`") from error
     except typer.Abort:
         return ExitCode.CANCELLED

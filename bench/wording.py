@@ -97,3 +97,8 @@ def _models(annotation: Any) -> Iterator[type[BaseModel]]:
         yield annotation
     for inner in get_args(annotation):
         yield from _models(inner)
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 judge`, `2 judges`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -252,9 +252,7 @@ def node_of(cluster: DevCluster, name: str) -> DevNode:
     """Its node of that name; raises UsageError."""
     members = {node.name: node for node in cluster.members}
     if name not in members:
-        raise UsageError(
-            f"the cluster '{cluster.name}' has no node '{name}'; it has n1 to n{cluster.nodes}"
-        )
+        raise UsageError(f"the cluster '{cluster.name}' has no node '{name}'; it has n1 to n{cluster.nodes}")
     return members[name]
 
 

@@ -304,9 +304,9 @@ def test_submit_makes_one_job_a_setup_of_a_snapshot_each(home, monkeypatch):
         assert f"--output={home.parent / 'scratch'}/logs/services-%j.out" in words
     assert (home.parent / "scratch" / "logs").is_dir()
     lines = done.output.splitlines()
-    assert [line.split(",")[0] for line in lines[::2]] == [f"{SETUPS[0]}: job 101", f"{SETUPS[1]}: job 102"]
-    watched = [Path(line.removeprefix("to watch it: kcourt watch ")) for line in lines[1::2]]
-    assert [(run.is_absolute(), run.name) for run in watched] == [(True, "101"), (True, "102")]
+    assert [line.split(",")[0] for line in lines[:2]] == [f"{SETUPS[0]}: job 101", f"{SETUPS[1]}: job 102"]
+    watched = [Path(line.removeprefix("to watch the first one: kcourt watch ")) for line in lines[2:]]
+    assert [(run.is_absolute(), run.name) for run in watched] == [(True, "101")]
     assert set(calls(home, "leaked")) == {"0"}
 
 

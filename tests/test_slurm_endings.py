@@ -257,7 +257,7 @@ def submit(slurm, tmp_path, repository, request):
 @pytest.mark.slow
 def test_slurms_output_lies_in_a_folder_that_was_not_there(submit, slurm):
     job = submit()
-    job.until(lambda: "starting 1 judges" in job.said(), "the job has told of its start")
+    job.until(lambda: "starting 1 judge;" in job.said(), "the job has told of its start")
     slurm.scancel("--batch", "--signal=TERM", job.job_id)
     assert ended(job) == JobEnd("FAILED", ExitCode.CANCELLED, 0)
     assert f"run directory: {job.layout.root}" in job.said()

@@ -73,7 +73,7 @@ def submit_to_slurm(
     for job in jobs_of([setup for setup in rendered if setup.name not in known]):
         jobs.append(_submitted(job, now, jobs))
     if not as_json:
-        print_lines([line for job in jobs for line in job.lines])
+        print_lines([*(line for job in jobs for line in job.lines), *_how_to_watch(jobs)])
     code = _follow(jobs, as_json) if wait else ExitCode.OK
     if as_json:
         documents = [document for job in jobs for document in job.documents]
@@ -94,12 +94,11 @@ class SubmittedJob:
 
     @property
     def lines(self) -> list[str]:
-        """One sentence a setup, and how to watch a new job."""
+        """One sentence a setup."""
         if not self.snapshots:
             left_out = f"left out, job {self.job_id} is {self.state}; --again submits it once more"
             return [f"{setup.name}: {left_out}" for setup in self.setups]
-        started = [f"{made.setup}: job {self.job_id}, {made.env}" for made in self.snapshots]
-        return [*started, f"to watch it: kcourt watch {self.layout.root}"]
+        return [f"{made.setup}: job {self.job_id}, {made.env}" for made in self.snapshots]
 
     @property
     def layout(self) -> RunLayout:
@@ -113,6 +112,13 @@ class SubmittedJob:
             {"setup": one.name, "job": self.job_id, "state": self.state.value, "snapshot": envs.get(one.name)}
             for one in self.setups
         ]
+
+
+def _how_to_watch(jobs: Sequence[SubmittedJob]) -> list[str]:
+    """One line for however many new jobs."""
+    new = [job for job in jobs if job.snapshots]
+    which = "it" if len(new) == 1 else "the first one"
+    return [f"to watch {which}: kcourt watch {new[0].layout.root}"] if new else []
 
 
 def _submitted(job: PlannedJob, now: datetime, before: Sequence[SubmittedJob]) -> SubmittedJob:

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from agent.journal import utc_now
 from bench.errors import ConfigError, KernelcourtError
+from bench.wording import counted
 from cluster.job.allocation import Host, Plan, plan_job, ports_needed
 from cluster.job.collect import collect
 from cluster.job.drain import drain
@@ -137,7 +138,9 @@ def make_plan(settings: JobSettings, launcher: Launcher) -> Plan:
 
 def _live(job: Job, interrupts: Interrupts) -> Lived:
     """Serve, let the agents work, and take everything down again."""
-    what = f"{len(job.plan.judges)} judges" + (f" and {len(job.engines)} engines" if job.engines else "")
+    what = counted(len(job.plan.judges), "judge")
+    if job.engines:
+        what += f" and {counted(len(job.engines), 'engine')}"
     job.enter(Phase.STARTING, f"starting {what}; each judge grades its own references first")
     for host in _machines(job.plan):
         job.steps.start(monitor_step(job.layout, host))
@@ -189,7 +192,7 @@ def _record_engines(job: Job, services: Services) -> None:
 def _work(job: Job, services: Services, interrupts: Interrupts) -> Lived:
     """Start the agents and watch until there is a reason to stop."""
     nodes = range(len(job.plan.agents))
-    job.enter(Phase.WORKING, f"{len(job.wave.problems)} problems for {len(nodes)} agent nodes")
+    job.enter(Phase.WORKING, f"{counted(len(job.wave.problems), 'problem')} for {counted(len(nodes), 'agent node')}")
     agents = [job.steps.start(agent_step(job.layout, job.settings, job.plan, node)) for node in nodes]
     beginnings = Beginnings(agents)
     rules = Rules(job.settings.reserve_s, job.settings.agent_stall_abort_seconds, job.settings.agent_failover)

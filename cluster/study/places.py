@@ -37,7 +37,7 @@ def env_of_setup(setup: str) -> Path:
     if path.is_file() or Path(setup).is_file():
         return path if path.is_file() else Path(setup)
     known = sorted(found.name.removeprefix(".env.") for found in folder.glob(".env.*"))
-    hint = did_you_mean(setup, known)
+    hint = did_you_mean(setup, known, "none has a similar name;")
     raise ConfigError(
         f"no setup '{setup}' is rendered in {folder}; {hint} `kcourt study plan STUDY` renders the setups of a study"
     )
