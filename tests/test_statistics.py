@@ -144,6 +144,24 @@ def test_the_interval_cuts_where_all_signs_say(strata: tuple[int, ...]) -> None:
         assert _below_quantile(strata, tail) == max(at_most)
 
 
+@pytest.mark.parametrize(
+    ("logs", "centre", "half"),
+    [
+        # Two runs: the residuals' averages are -1, 0 and 1; widened by 3.
+        pytest.param([[0, 2]], 1, 1 * 3, id="two-runs"),
+        # One input of five: the cut is at the outermost average, 2; widened by 6 / 4.
+        pytest.param([[0, 1, 2, 3, 4]], 2, 2 * 1.5, id="one-input"),
+        # Two inputs: the sixth of the 30 averages from outside, 1.5.
+        pytest.param([[-3, -1, 0, 1, 3], [-3.3, -1.1, 0, 1.1, 3.3]], 0, 1.5 * 1.5, id="two-inputs"),
+    ],
+)
+def test_the_worked_interval(logs: list[list[float]], centre: float, half: float) -> None:
+    found = hodges_lehmann(
+        [[1] * len(values) for values in logs], [[2.0**value for value in values] for values in logs]
+    )
+    assert found == pytest.approx((2**centre, 2 ** (centre - half), 2 ** (centre + half)))
+
+
 RUNS = st.lists(st.lists(st.floats(1, 100), min_size=5, max_size=5), min_size=2, max_size=2)
 
 
