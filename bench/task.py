@@ -372,8 +372,14 @@ def select(selector: str, root: Path | None = None) -> list[Task]:
             raise UsageError(f"'{part}' is no kernel, suite or tag; {hint}")
         names |= dict.fromkeys(chosen)
     if not names:
-        raise UsageError(f"'{selector}' selects no kernel of {root}; `kcourt task list` shows what there is")
+        raise UsageError(f"'{selector}' selects no kernel of {root}; {_no_selection(folders)}")
     return [find_task(name, root) for name in names]
+
+
+def _no_selection(folders: Mapping[str, Path]) -> str:
+    if folders:
+        return "`kcourt task list` shows what there is"
+    return "no <suite>/<kernel>/task.yaml lies there; write one, or change or unset KCOURT_TASKS_DIR"
 
 
 def _suites(folders: Mapping[str, Path]) -> set[str]:

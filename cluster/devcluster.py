@@ -244,7 +244,10 @@ def require_cluster(name: str, base: Path | None = None) -> DevCluster:
     """The cluster of that name; raises UsageError when there is none."""
     cluster = read_cluster(name, base)
     if cluster is None:
-        raise UsageError(f"no cluster '{name}' in {folder_of(name, base).parent}; `kcourt devcluster up` starts one")
+        folder = folder_of(name, base).parent
+        there = ", ".join(sorted(path.parent.name for path in folder.glob(f"*/{STATE}")))
+        others = f", and --name takes one of those there: {there}" if there else ""
+        raise UsageError(f"no cluster '{name}' in {folder}; `kcourt devcluster up` starts one{others}")
     return cluster
 
 

@@ -74,6 +74,7 @@ BODIES = {
     ),
     "nul": (GOOD | {"source": "a\0b"}, 400, "bad_source", "NUL"),
     "unknown-kernel": ({"kernel": "axpi", "source": SOURCE}, 404, "unknown_kernel", "axpy"),
+    "unknown-kernel-of-a-file": ({"kernel": "axpi", "source_file": "axpy.c"}, 404, "unknown_kernel", "axpy"),
     "wrong-rank": (GOOD | {"rank": 3}, 421, "wrong_rank", "this judge serves rank 0"),
     "40-mb": (b'{"kernel": "axpy", "source": "' + b"x" * (40 << 20) + b'"}', 413, "body_too_large", "at most"),
 }

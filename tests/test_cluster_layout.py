@@ -4,7 +4,8 @@ import stat
 
 import pytest
 
-from cluster.job.layout import RunLayout, write_json, write_private
+from cluster.job.documents import write_json, write_private
+from cluster.job.layout import RunLayout
 
 GOLDEN = """\
 MERGE_FAILED

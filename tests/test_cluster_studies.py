@@ -371,7 +371,9 @@ def test_a_script_that_is_not_there_is_named(tmp_path):
     [
         pytest.param("HARNESS=claude_code\nAGENT_SCRIPT_RULE=gold\n", "is for HARNESS=scripted", id="harness"),
         pytest.param("HARNESS=scripted\nAGENT_SCRIPT=p.json\nAGENT_SCRIPT_RULE=gold\n", "AGENT_SCRIPT", id="both"),
-        pytest.param("HARNESS=scripted\nLANGUAGE=fortran\nAGENT_SCRIPT_RULE=stumbler\n", "LANGUAGE=c", id="language"),
+        pytest.param(
+            "HARNESS=scripted\nLANGUAGE=fortran\nAGENT_SCRIPT_RULE=stumbler\n", "LANGUAGE is fortran", id="language"
+        ),
     ],
 )
 def test_a_rule_that_does_not_fit_its_setup(tmp_path, lines, expected):

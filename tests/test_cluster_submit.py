@@ -17,9 +17,10 @@ from bench.judge.schemas import Language, Preset, Problem, SetupRecord
 from cluster.commands import study_jobs
 from cluster.commands.local_job import Done
 from cluster.commands.study import app
+from cluster.job.documents import write_json
 from cluster.job.endings import Cause
 from cluster.job.launched import Launched
-from cluster.job.layout import RunLayout, write_json
+from cluster.job.layout import RunLayout
 from cluster.job.state import Phase, StateFile
 from cluster.job.summary import Ending, Item, OwedClass, Standing, Summary
 from cluster.slurm import slurm_environment

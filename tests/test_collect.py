@@ -12,8 +12,9 @@ from bench.errors import ConfigError
 from bench.judge.schemas import Language, Problem, SetupRecord
 from bench.results.shard import Shard
 from bench.seeds import new_root, write_root
+from cluster.job.documents import write_json, write_private
 from cluster.job.launched import Launched
-from cluster.job.layout import RunLayout, write_json, write_private
+from cluster.job.layout import RunLayout
 from cluster.study.problems import render_problems
 
 SETUPS = {"gold": SetupRecord(setup="gold")}
@@ -78,7 +79,7 @@ def test_a_merge_that_fails_again_leaves_no_old_summary(
 def test_a_damaged_file_is_named(layout: RunLayout, name: str, content: str) -> None:
     path: Path = getattr(layout, name)
     path.write_bytes(content.encode("latin-1"))
-    with pytest.raises(ConfigError, match=f"^{path}: damaged: "):
+    with pytest.raises(ConfigError, match=f"^{path}: "):
         run(["job", "collect", str(layout.root)])
 
 

@@ -125,10 +125,12 @@ def test_many_kernels_have_an_honest_solution_in_fortran() -> None:
 
 def test_a_tolerance_says_what_its_magnitude_is() -> None:
     csr, product = (tolerance_in_words(select(name)[0]) for name in ("spmv_csr", "sgemm"))
-    assert "4 * u * sqrt(1) * m: " in csr
-    assert "m is the root of the number of row i's entries e, times the sum of |values[e] * x[col_idx[e]]|" in csr
-    assert "4 * u * sqrt(k) * m: " in product
-    assert "m is the sum of the magnitudes that were added up" in product
+    assert "4 * roundoff * sqrt(1) * magnitude: " in csr
+    assert (
+        "magnitude is the root of the number of row i's entries e, times the sum of |values[e] * x[col_idx[e]]|" in csr
+    )
+    assert "4 * roundoff * sqrt(k) * magnitude: " in product
+    assert "magnitude is the sum of the magnitudes that were added up" in product
 
 
 def test_integers_are_within_what_the_contract_says(task: Task) -> None:

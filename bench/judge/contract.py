@@ -50,8 +50,8 @@ def tolerance_in_words(task: Task) -> str:
         return "every output element must be exactly right"
     factor, length = task.manifest.tolerance, task.manifest.reduction.text
     return (
-        f"a float passes where |got - expected| <= {factor:g} * u * sqrt({length}) * m: u is the unit"
-        f" roundoff of its type, m is {task.manifest.magnitude},"
+        f"a float passes where |got - expected| <= {factor:g} * roundoff * sqrt({length}) * magnitude:"
+        f" roundoff is the unit roundoff of its type, magnitude is {task.manifest.magnitude},"
         " and expected is computed in double precision; NaN and infinities must be in the same places;"
         " integers must be exact"
     )

@@ -90,6 +90,8 @@ def naming(path: Path | str) -> Iterator[None]:
     try:
         yield
     except DBAPIError as error:
+        if Path(path).is_dir():
+            raise ShardError(f"{path}: a folder; name a database in it") from error
         raise ShardError(f"{path}: {error.orig}; {_advice(error.orig)}") from error
 
 
@@ -105,7 +107,7 @@ _ADVICE = {
     "SQLITE_FULL": "free space on the file system, then try again",
     "SQLITE_READONLY_ROLLBACK": "its writer died in mid-write; open it once where it may be written",
     "SQLITE_READONLY": "make the file and its folder writable",
-    "SQLITE_CANTOPEN": "check that its folder exists and may be read and written",
+    "SQLITE_CANTOPEN": "check that it is there, and that its folder may be read and written",
     "SQLITE_BUSY": "another process holds it; wait for that one or end it",
     "SQLITE_IOERR": "its file system refused a read or write: look for a full disk, a quota or lost storage",
     "SQLITE_NOTADB": "this is not a results database; leave it out",

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bench.errors import UsageError
+from bench.wording import did_you_mean
 
 if TYPE_CHECKING:
     from cluster.study.first_use import Wishes
@@ -104,7 +105,8 @@ def _machine(
     guess = guessed_system(os.environ)
     name = ask("system", "System (a known one, or a name for yours)", system, guess)
     named = {} if name == guess or not _is_told(os.environ) else {"KCOURT_SYSTEM": name}
-    known = read_systems(os.environ if Path(os.environ.get(SITE_VARIABLE, "")).is_file() else {}).get(name)
+    systems = read_systems(os.environ if Path(os.environ.get(SITE_VARIABLE, "")).is_file() else {})
+    known = systems.get(name)
     said = any(value is not None for value in (site, account, partition, gpus))
     if known and not said and (known.of_site or known.facts.launcher == "local"):
         return _Machine({}, named)
@@ -112,7 +114,8 @@ def _machine(
     usual = (known.facts.partition if known else None) or ""
     partition = ask("partition", "Partition (empty: the cluster's default)", partition, usual)
     if gpus is None and (known is None or known.facts.nodes.gpus is None):
-        gpus = _number("gpus", ask("gpus", "GPUs of a node (0: none)", None, ""))
+        new = "" if known else f"; '{name}' is a new system, {did_you_mean(name, systems)}"
+        gpus = _number("gpus", ask("gpus", "GPUs of a node (0: none)", None, ""), new)
     path = (site or Path(os.environ.get(SITE_VARIABLE) or default_site(os.environ))).absolute()
     text = site_text(name, account, "" if partition == usual else partition, gpus, os.environ)
     return _Machine({path: text}, {SITE_VARIABLE: str(path), **named})
@@ -123,9 +126,9 @@ def _is_told(environ: Mapping[str, str]) -> bool:
     return bool(environ.get("KCOURT_SYSTEM") or environ.get("SLURM_CLUSTER_NAME"))
 
 
-def _number(option: str, text: str) -> int:
+def _number(option: str, text: str, hint: str) -> int:
     if not text.isdecimal():
-        raise UsageError(f"--{option}: say how many, 0 for none; '{text}' is no number")
+        raise UsageError(f"--{option}: say how many, 0 for none; '{text}' is no number{hint}")
     return int(text)
 
 

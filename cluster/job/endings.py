@@ -153,8 +153,10 @@ def _agents_ended(sight: Sight) -> Verdict:
     if len(failed) == len(sight.agents):
         ends = ", ".join(end.words for end in failed.values())
         return Verdict(Cause.SERVICE_LOST, f"every agent driver failed ({ends}); read their logs under agents/")
-    reason = f"agent drivers of nodes {list(failed)} failed" if failed else "all agents ended"
-    return Verdict(Cause.FINISHED, reason)
+    if failed:
+        ends = ", ".join(f"agent-{node} {end.words}" for node, end in failed.items())
+        return Verdict(Cause.FINISHED, f"agent drivers failed: {ends}")
+    return Verdict(Cause.FINISHED, "all agents ended")
 
 
 def exit_code(cause: Cause, is_degraded: bool, merged: bool = True) -> ExitCode:

@@ -8,7 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from bench.errors import ConfigError, ShardError
 from bench.judge.schemas import EpisodeRecord, SetupRecord
 from bench.wording import first_fault
-from cluster.job.layout import RunLayout, read_json
+from cluster.job.documents import read_json
+from cluster.job.layout import RunLayout
 from cluster.study.settings import JobSettings, read_settings
 
 

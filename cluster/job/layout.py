@@ -1,18 +1,9 @@
-"""What a run directory looks like: every path of a run, and how its JSON files are written and read."""
+"""What a run directory looks like: every path of a run, and nothing else."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
-
-from pydantic import BaseModel, ValidationError
 
 from agent.config import EVENTS, GIVEN, MATERIAL, RECORD
-from agent.journal import write_whole
-from bench.errors import ConfigError, EnvironmentFault
-from bench.wording import first_fault
-
-Model = TypeVar("Model", bound=BaseModel)
 
 
 @dataclass(frozen=True)
@@ -192,44 +183,3 @@ class RunLayout:
         self.root.mkdir(parents=True)
         for folder in (self.judge, self.agents, self.launch, self.shared / MATERIAL, self.steps):
             folder.mkdir(parents=True)
-
-
-def write_private(path: Path, text: str) -> None:
-    """Write a text whole or not at all, readable by the owner alone; raises EnvironmentFault when it cannot."""
-    _write(path, text, 0o600)
-
-
-def write_public(path: Path, text: str) -> None:
-    """Write a text whole or not at all, for all who may enter its folder; raises EnvironmentFault when it cannot."""
-    _write(path, text, 0o644)
-
-
-def _write(path: Path, text: str, mode: int) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, text, mode)
-    except OSError as error:
-        raise EnvironmentFault(
-            f"{path}: cannot be written ({error.strerror}); name a folder that you may write, or make room"
-        ) from error
-
-
-def write_json(path: Path, value: object) -> None:
-    """Write a JSON document for everybody, whole or not at all; a NaN is a ValueError."""
-    write_public(path, json.dumps(value, indent=2, allow_nan=False) + "\n")
-
-
-def read_json(model: type[Model], path: Path, cure: str) -> Model | None:
-    """The content of a JSON file; None where it is not there.
-
-    Raises:
-        ConfigError: it is damaged or cannot be read; the message ends with the `cure`.
-    """
-    try:
-        return model.model_validate_json(path.read_bytes())
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read ({error.strerror}); {cure}") from error
-    except ValidationError as error:
-        raise ConfigError(f"{path}: damaged: {first_fault(error)}; {cure}") from error

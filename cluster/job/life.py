@@ -10,6 +10,7 @@ from bench.errors import ConfigError, KernelcourtError
 from bench.wording import counted
 from cluster.job.allocation import Host, Plan, plan_job, ports_needed
 from cluster.job.collect import collect
+from cluster.job.documents import write_json
 from cluster.job.drain import drain
 from cluster.job.endings import (
     Cause,
@@ -26,7 +27,7 @@ from cluster.job.endings import (
 from cluster.job.health import RankHealth
 from cluster.job.inference import Engine, engines_of, inference_record
 from cluster.job.launchers import Launcher, Role, Step
-from cluster.job.layout import RunLayout, write_json
+from cluster.job.layout import RunLayout
 from cluster.job.prepare import prepare
 from cluster.job.progress import Progress, ProgressReader
 from cluster.job.roles import agent_step, monitor_step

@@ -10,8 +10,9 @@ from bench.judge.schemas import Problem
 from bench.seeds import new_root, write_root
 from bench.task import find_task
 from cluster.job.allocation import Plan
+from cluster.job.documents import write_json, write_private
 from cluster.job.launched import Launched
-from cluster.job.layout import RunLayout, write_json, write_private
+from cluster.job.layout import RunLayout
 from cluster.job.roles import agent_config, judge_config
 from cluster.study.briefing import contract_of, given_to
 from cluster.study.env_files import render_env

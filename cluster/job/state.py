@@ -15,8 +15,9 @@ from pydantic import BaseModel, ConfigDict
 
 from agent.journal import utc_now
 from bench.errors import EnvironmentFault
+from cluster.job.documents import read_json, write_json
 from cluster.job.health import EngineHealth, RankHealth
-from cluster.job.layout import RunLayout, read_json, write_json
+from cluster.job.layout import RunLayout
 
 WRITE_EVERY_S = 1.0
 KEPT_SENTENCES = 20

@@ -15,9 +15,10 @@ from bench.reports.html import job_report
 from bench.results.models import Grade
 from bench.results.queries import Assignment, Verdict, counts, opened, verdicts
 from cluster.job.collect import collect
+from cluster.job.documents import read_json, write_json, write_public
 from cluster.job.endings import Cause, exit_code
 from cluster.job.launched import launched, read_episode
-from cluster.job.layout import RunLayout, read_json, write_json, write_public
+from cluster.job.layout import RunLayout
 from cluster.job.records import end_records
 from cluster.study.problems import read_problems
 

@@ -4,8 +4,9 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 
+from cluster.job.documents import write_json
 from cluster.job.launchers import Launcher, Role, Running, Step, unrecorded, wait
-from cluster.job.layout import RunLayout, write_json
+from cluster.job.layout import RunLayout
 from cluster.job.lines import log_tail
 from cluster.job.records import EndRecord, StepState, end_record
 

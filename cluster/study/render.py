@@ -10,7 +10,7 @@ from bench.errors import ConfigError, UsageError
 from bench.judge.schemas import Problem
 from bench.task import Task, select
 from cluster.job.allocation import Split, split_of
-from cluster.job.layout import write_private
+from cluster.job.documents import write_private
 from cluster.study.briefing import check_treatment
 from cluster.study.env_files import read_env, render_env
 from cluster.study.hardware import chosen_hardware, hardware_layer, shown_hardware
