@@ -89,7 +89,7 @@ def check_seal(private: Sequence[Path]) -> None:
 def _why_not() -> str:
     """What keeps `true` from running behind a seal; empty when it runs."""
     if shutil.which("bwrap") is None:
-        return "bwrap is not here"
+        return "bwrap was not found"
     tried = process.run([*bubblewrap(toolchain(), Path("/"), _OPTIONS), "true"], limits=process.Limits(wall_s=10))
     return "" if tried.ok else tried.output.strip()[-200:] or "it does not start"
 

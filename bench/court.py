@@ -54,7 +54,7 @@ def open_court(
     """The court of one judge slot on this machine; cores that are named are used, whatever this process inherits.
 
     Raises:
-        EnvironmentFault: no sandbox of the allowed level, fewer than two cores, or a named one is not here.
+        EnvironmentFault: no sandbox of the allowed level, fewer than two cores, or a named one was not found.
     """
     if timing_cores is not None and clock_core is not None:
         _must_exist(sorted({*timing_cores, clock_core}))

@@ -127,7 +127,7 @@ def spawn(
     """
     # Behind prlimit a missing program would be prlimit's failure, and look like the program's own.
     if shutil.which(argv[0], path=(os.environ if env is None else env).get("PATH")) is None:
-        raise EnvironmentFault(f"'{argv[0]}' is not here; install it or put it on PATH")
+        raise EnvironmentFault(f"'{argv[0]}' was not found; install it or put it on PATH")
     command = limited(argv, limits) if limits else list(argv)
     try:
         with _stops_blocked() if holds_stops else contextlib.nullcontext():
@@ -143,7 +143,7 @@ def spawn(
             )
     except FileNotFoundError as error:
         remedy = "make that folder" if error.filename == cwd else "install it or put it on PATH"
-        raise EnvironmentFault(f"'{error.filename}' is not here; {remedy}") from error
+        raise EnvironmentFault(f"'{error.filename}' was not found; {remedy}") from error
 
 
 @contextlib.contextmanager

@@ -250,7 +250,7 @@ def reach(allowed: str, threads: int = 1, seat: int = 0) -> Sandbox:
     wanted = Level.parse(allowed)
     if shutil.which("prlimit") is None:
         raise EnvironmentFault(
-            "'prlimit' is not here; install util-linux, the judge limits every build and run with it"
+            "'prlimit' was not found; install util-linux, the judge limits every build and run with it"
         )
     reached, means, why = _reached(_cap())
     if reached < wanted:
@@ -287,7 +287,7 @@ def _reached(cap: Level) -> tuple[Level, Means, str]:
 def why_not(level: Level, means: Means) -> str:
     """What keeps `true` from running at a level by some means; empty when it runs."""
     if means is Means.BUBBLEWRAP and shutil.which("bwrap") is None:
-        return "bwrap is not here (on Debian: apt-get install bubblewrap)"
+        return "bwrap was not found (on Debian: apt-get install bubblewrap)"
     try:
         with scratch_folder() as folder:
             tried = Sandbox(level, means=means).run(["true"], Limits(wall_s=10), folder)

@@ -121,8 +121,8 @@ class Platform(_Closed):
 
 # A control is called <kind>_<anything>: honest and fast ones must be solved, wrong ones must not.
 CONTROL_KINDS = ("honest", "fast", "wrong")
-# What the reference's `magnitude` computes, in words, unless the manifest says it in its own.
-MAGNITUDE = "the sum of the magnitudes that were added up (at least |expected|)"
+# What a kernel's own magnitude is, unless its manifest says it in words of its own.
+SUM = "the sum of the magnitudes that were added up (at least |expected|)"
 
 
 class Manifest(_Closed):
@@ -138,7 +138,7 @@ class Manifest(_Closed):
     flops: Formula
     reduction: Formula = Expression(1)
     tolerance: Annotated[float, Field(gt=0)] = 4.0
-    magnitude: str = MAGNITUDE
+    magnitude: str = SUM
     languages: Annotated[tuple[Language, ...], Field(min_length=1)]
     baselines: Annotated[tuple[str, ...], Field(min_length=1)] = ("baseline.c",)
     tags: tuple[str, ...] = ()
@@ -253,6 +253,12 @@ class Task:
         named = {"manifest": self.folder / "task.yaml", "reference": self.reference}
         named |= {f"baseline:{path.name}": path for path in self.baselines}
         return {role: path.read_bytes() for role, path in named.items()}
+
+    @property
+    def has_magnitude(self) -> bool:
+        """Whether errors are compared with a magnitude that the kernel defines, not with |expected|."""
+        own = rb"^def magnitude\(|\b%s_magnitude\(" % self.name.encode()
+        return any(re.search(own, content, re.MULTILINE) for content in self.files.values())
 
     @cached_property
     def hash(self) -> str:

@@ -94,7 +94,7 @@ def self_grade(court: Court, languages: Sequence[Language] = ()) -> None:
     honest control: toolchains, sandbox and clock work, or the judge is unfit.
 
     Raises:
-        EnvironmentFault: the compiler of one of the languages is not here.
+        EnvironmentFault: the compiler of one of the languages was not found.
         JudgeFault: one of them was not solved; the message holds the finding.
     """
     for language in languages:

@@ -37,7 +37,7 @@ def broken_promises(database: Connection) -> Iterator[str]:
 
 
 def _trajectory(database: Connection, kernel: str) -> Iterator[str]:
-    """Two previews, then the submit, each for more tokens than the one before."""
+    """Two previews, then the submit, for more and more tokens; on a busy machine the driver may read one turn late."""
     wanted = select(Grade).where(Grade.kernel == kernel).order_by(Grade.requested_at)
     grades = [(grade.kind, grade.outcome, grade.tokens_spent or 0) for grade in database.execute(wanted)]
     if tuple(kind for kind, _, _ in grades) != COURSE:
@@ -45,7 +45,7 @@ def _trajectory(database: Connection, kernel: str) -> Iterator[str]:
     if unsolved := [outcome for _, outcome, _ in grades if outcome is not Outcome.SOLVED]:
         yield f"{kernel}: graded {', '.join(unsolved)}"
     spent = [tokens for _, _, tokens in grades]
-    if spent != sorted(set(spent)) or 0 in spent:
+    if spent != sorted(spent) or not 0 < spent[0] < spent[-1]:
         yield f"{kernel}: tokens at its grades are {spent}"
 
 

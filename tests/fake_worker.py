@@ -111,7 +111,7 @@ def main() -> int:
             case ["wait", path]:
                 _wait_for(Path(path))
             case ["lacking"]:
-                _say({"lacking": {"why": "perf is not here"}})
+                _say({"lacking": {"why": "perf was not found"}})
                 continue
         if isinstance(order, ProfileOrder):
             _say({"profiled": profiled(order, word.strip()).model_dump(mode="json")})

@@ -83,7 +83,7 @@ def test_a_compiler_that_takes_too_long_is_stopped(tmp_path: Path, monkeypatch: 
 
 def test_a_missing_compiler_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(EnvironmentFault, match="'gcc-of-nobody' is not here; on Debian: apt-get install"):
+    with pytest.raises(EnvironmentFault, match="'gcc-of-nobody' was not found; on Debian: apt-get install"):
         _ = toolchain.Toolchain("gcc-of-nobody", (), ()).version
 
 

@@ -242,7 +242,7 @@ def test_the_version_is_the_clients_own(harness: ClaudeCode) -> None:
 def test_a_missing_client_is_named_with_what_installs_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("agent.harnesses.clients.INSTALLED", tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(ConfigError, match=r"'claude' is not here; run `make setup-agents` .*, or put it on PATH"):
+    with pytest.raises(ConfigError, match=r"'claude' was not found; run `make setup-agents` .*, or put it on PATH"):
         find_client.__wrapped__("claude")
 
 

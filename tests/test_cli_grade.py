@@ -248,7 +248,7 @@ def test_a_task_is_shown(here: Kcourt) -> None:
     assert found["signatures"]["python"] == "def axpy(x, y, out, n, a):"
     assert set(found["sizes"]) == {"S", "M", "L", "XL"}
     assert [each["name"] for each in found["arguments"]] == ["x", "y", "out", "n", "a"]
-    assert found["edge"]["n"][0] == 1 and "|got - expected| <= 4 * u" in found["tolerance"]
+    assert found["edge"]["n"][0] == 1 and "|got - expected| <= 4 * roundoff" in found["tolerance"]
     shown = here("task", "show", "axpy").out
     for part in ("x          input   float32[n]", "edge n: 1, 2, 3", found["tolerance"], "axpy.c -o axpy.so"):
         assert part in shown

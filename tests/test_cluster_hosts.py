@@ -111,7 +111,7 @@ def test_brackets_are_read_by_slurm_in_its_order(scontrol):
 
 def test_brackets_without_slurm_are_refused_with_what_to_write(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(EnvironmentFault, match=r"'n\[1-4\]'.*'scontrol' is not here.*write the names out: n1,n2"):
+    with pytest.raises(EnvironmentFault, match=r"'n\[1-4\]'.*'scontrol' was not found.*write the names out: n1,n2"):
         expand("n[1-4]")
 
 

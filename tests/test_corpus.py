@@ -123,14 +123,17 @@ def test_many_kernels_have_an_honest_solution_in_fortran() -> None:
     assert len(written) >= 6 and set(written) >= WIDER
 
 
-def test_a_tolerance_says_what_its_magnitude_is() -> None:
-    csr, product = (tolerance_in_words(select(name)[0]) for name in ("spmv_csr", "sgemm"))
-    assert "4 * roundoff * sqrt(1) * magnitude: " in csr
-    assert (
-        "magnitude is the root of the number of row i's entries e, times the sum of |values[e] * x[col_idx[e]]|" in csr
-    )
-    assert "4 * roundoff * sqrt(k) * magnitude: " in product
-    assert "magnitude is the sum of the magnitudes that were added up" in product
+@pytest.mark.parametrize(
+    ("kernel", "root", "magnitude"),
+    [
+        ("spmv_csr", "1", "the root of the number of row i's entries e, times the sum of |values[e] * x[col_idx[e]]|"),
+        ("sgemm", "k", "the sum of the magnitudes that were added up"),
+        ("rmsnorm", "cols", "|expected|,"),
+    ],
+)
+def test_a_tolerance_says_what_its_magnitude_is(kernel: str, root: str, magnitude: str) -> None:
+    words = tolerance_in_words(select(kernel)[0])
+    assert f" * roundoff * sqrt({root}) * magnitude: " in words and f"magnitude is {magnitude}" in words
 
 
 def test_integers_are_within_what_the_contract_says(task: Task) -> None:

@@ -79,7 +79,8 @@ def test_the_demo_tells_its_three_agents_apart_and_survives_a_dead_judge(tmp_pat
     stumbled = [outcome for _, setup, kind, outcome in rows if (setup, kind) == ("stumbler", "score")]
     assert sorted(stumbled) == sorted(["wrong", "build_failed", "crashed"] * 3)
     assert not layout.merge_failed.exists()
-    assert layout.report.exists()
+    report = layout.report.read_text()
+    assert all(verdict.grade_id in report for verdict in found.values())
 
 
 def killed_after_a_submit(runs, demo):

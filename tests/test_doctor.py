@@ -88,7 +88,7 @@ def test_a_missing_compiler_blocks_where_grading_happens(monkeypatch):
 
     monkeypatch.setattr(toolchain, "toolchains_text", lambda: b"c: {compiler: gcc-of-nobody, flags: [], libraries: []}")
     check = found()["compiler c"]
-    assert (check.state, check.found) == (State.BLOCKS, "the compiler 'gcc-of-nobody' is not here")
+    assert (check.state, check.found) == (State.BLOCKS, "the compiler 'gcc-of-nobody' was not found")
     assert check.advice.startswith("on Debian: apt-get install")
     assert found({"KCOURT_SYSTEM": "beverin"})["compiler c"].state is State.WARNING
 

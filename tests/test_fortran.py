@@ -164,7 +164,7 @@ def without_gfortran() -> Iterator[None]:
 def test_a_judge_without_the_compiler_is_to_blame_and_names_the_package() -> None:
     report = graded(HONEST_FORTRAN, Language.FORTRAN)
     assert report.outcome is Outcome.JUDGE_FAULT
-    said = "the compiler 'nobodys-gfortran' is not here; on Debian: apt-get install nobodys-gfortran"
+    said = "the compiler 'nobodys-gfortran' was not found; on Debian: apt-get install nobodys-gfortran"
     assert said in report.model_dump_json()
 
 
@@ -180,4 +180,4 @@ def test_validation_says_what_it_cannot_try(tmp_path: Path, monkeypatch: pytest.
     assert worst([*checks.values()]) is Verdict.WARN
     for name in ("honest_fortran.f90", "wrong_fortran.f90"):
         assert checks[name].verdict is Verdict.WARN
-        assert checks[name].note.startswith("not tried: the compiler 'nobodys-gfortran' is not here")
+        assert checks[name].note.startswith("not tried: the compiler 'nobodys-gfortran' was not found")

@@ -242,7 +242,7 @@ def test_a_missing_client_is_named(
     monkeypatch.setenv("PATH", str(tmp_path))
     clients.find_client.cache_clear()
     request.addfinalizer(clients.find_client.cache_clear)
-    with pytest.raises(ConfigError, match=r"the client '.*' is not here"):
+    with pytest.raises(ConfigError, match=r"the client '.*' was not found"):
         load_harness(name, {}).check(SetupRecord(setup="s"))
 
 

@@ -159,12 +159,12 @@ def test_a_full_queue_says_so(tmp_path: Path) -> None:
 
 def test_a_judge_that_cannot_measure_is_unfit_until_it_can(tmp_path: Path) -> None:
     why = tmp_path / "unfit"
-    why.write_text("gcc is not here")
+    why.write_text("gcc was not found")
     with rank(tmp_path, healthy=False) as running:
-        assert running.wait_for_health(status="unfit")["self_grade"] == "gcc is not here"
+        assert running.wait_for_health(status="unfit")["self_grade"] == "gcc was not found"
         refused = running.post("/score")
         assert (refused.status_code, refused.json()["error"]["code"]) == (503, "unfit")
-        assert "gcc is not here" in refused.json()["error"]["message"]
+        assert "gcc was not found" in refused.json()["error"]["message"]
         why.unlink()
         running.wait_until_healthy()
         assert running.post("/score").json()["outcome"] == "solved"
@@ -179,12 +179,12 @@ def test_a_refusal_that_came_after_202_is_told_to_who_polls(tmp_path: Path) -> N
         queued = running.post("/submit", GOOD, Prefer="respond-async")
         path = queued.headers["location"]
         assert (queued.status_code, running.get(path).status_code) == (202, 202)
-        why.write_text("gcc is not here")
+        why.write_text("gcc was not found")
         go.touch()
         running.wait_for_health(status="unfit")
         refused = running.get(path)
         assert (refused.status_code, refused.json()["error"]["code"]) == (503, "unfit")
-        assert "gcc is not here" in refused.json()["error"]["message"]
+        assert "gcc was not found" in refused.json()["error"]["message"]
         running.wait_for_health(inflight_submits=0)
 
 

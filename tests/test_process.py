@@ -154,9 +154,9 @@ def test_terminate_asks_and_then_kills(ignores: bool, grace_s: float) -> None:
 
 @pytest.mark.parametrize("limits", [Limits(wall_s=5), Limits()], ids=["wall", "none"])
 def test_a_missing_program_is_named(limits: Limits) -> None:
-    with pytest.raises(EnvironmentFault, match="'no-such-program' is not here; install it or put it on PATH"):
+    with pytest.raises(EnvironmentFault, match="'no-such-program' was not found; install it or put it on PATH"):
         run(["no-such-program", "--flag"], limits=limits)
-    with pytest.raises(EnvironmentFault, match="'no-such-program' is not here"):
+    with pytest.raises(EnvironmentFault, match="'no-such-program' was not found"):
         process.spawn(["no-such-program"])
 
 
@@ -195,5 +195,5 @@ def test_a_scratch_folder_is_private_and_gone_afterwards(tmp_path: Path, monkeyp
 
 
 def test_a_missing_folder_is_not_taken_for_a_missing_program(tmp_path: Path) -> None:
-    with pytest.raises(EnvironmentFault, match=rf"'{tmp_path}/none' is not here; make that folder"):
+    with pytest.raises(EnvironmentFault, match=rf"'{tmp_path}/none' was not found; make that folder"):
         run(["true"], cwd=tmp_path / "none")

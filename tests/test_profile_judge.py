@@ -71,7 +71,7 @@ def test_all_profiles_of_an_episode_have_the_same_inputs(closed: Rank) -> None:
         ("many.n0.p0.w0", PERF | {"language": "python"}, 400, "wrong_language", "JUDGE_INPUT_MODE"),
         ("many.n0.p0.w0", PERF | {"kernel": "none"}, 404, "unknown_kernel", "none"),
         ("many.n0.p0.w0", PERF | {"rank": 7}, 421, "wrong_rank", "rank 7"),
-        ("many.n0.p0.w0", PERF | {"source": "// fake: lacking"}, 503, "not_provisioned", "perf is not here"),
+        ("many.n0.p0.w0", PERF | {"source": "// fake: lacking"}, 503, "not_provisioned", "perf was not found"),
     ],
     ids=[
         *("token", "blind", "driver", "kernel", "no-tool", "tool", "field", "language", "unknown", "rank", "lacking"),

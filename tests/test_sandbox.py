@@ -305,7 +305,7 @@ def test_what_keeps_each_means_from_each_level_is_said(without_bubblewrap: str) 
     if subprocess.run([*no_namespaces, "true"]).returncode:
         pytest.skip("a user namespace to be poor in cannot be made here")
     ran = python(NAMES_ITSELF, *no_namespaces, PATH=without_bubblewrap)
-    for said in ("full by bubblewrap: bwrap is not here", "user by enclose: enclose: new namespaces: ", "limits"):
+    for said in ("full by bubblewrap: bwrap was not found", "user by enclose: enclose: new namespaces: ", "limits"):
         assert said in ran.stderr.splitlines()[-1]
 
 

@@ -376,7 +376,7 @@ def test_without_bubblewrap_nothing_starts(tmp_path: Path, monkeypatch: pytest.M
     driver = node.start()
     _, said = driver.communicate(timeout=240)
     assert driver.returncode == 1 and "Traceback" not in said
-    for word in ("bwrap is not here", "apt-get install bubblewrap", "AGENT_SEAL=off"):
+    for word in ("bwrap was not found", "apt-get install bubblewrap", "AGENT_SEAL=off"):
         assert word in said
     assert not list(node.run_dir.glob("problem-*"))
 

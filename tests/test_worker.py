@@ -173,7 +173,7 @@ def test_a_judge_of_a_language_without_its_compiler_is_unfit() -> None:
     elsewhere = shipped_toolchains().replace(b"compiler: g++", b"compiler: no-such-g++")
     with recorded_toolchains(elsewhere), pytest.raises(EnvironmentFault) as unfit:
         self_grade(court(), [Language.C, Language.CPP, Language.PYTHON])
-    assert "a setup is written in cpp: the compiler 'no-such-g++' is not here" in str(unfit.value)
+    assert "a setup is written in cpp: the compiler 'no-such-g++' was not found" in str(unfit.value)
 
 
 def test_a_killed_parent_takes_worker_and_runner_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

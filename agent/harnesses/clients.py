@@ -29,7 +29,7 @@ def find_client(program: str) -> Path:
     found = installed_client(program)
     if found is None:
         raise ConfigError(
-            f"the client '{program}' is not here; run `make setup-agents` (Claude Code, Codex), or put it on PATH"
+            f"the client '{program}' was not found; run `make setup-agents` (Claude Code, Codex), or put it on PATH"
         )
     return found
 

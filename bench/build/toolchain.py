@@ -57,7 +57,7 @@ def _version(compiler: str) -> str:
     # Asked as builds run: another compiler of that name may come first on this process's own PATH.
     environment = Sandbox(Level.LIMITS).environment(Path("/"))
     if shutil.which(compiler, path=environment["PATH"]) is None:
-        raise EnvironmentFault(f"the compiler '{compiler}' is not here; on Debian: apt-get install {compiler}")
+        raise EnvironmentFault(f"the compiler '{compiler}' was not found; on Debian: apt-get install {compiler}")
     return run([compiler, "--version"], limits=Limits(wall_s=30), env=environment).output.splitlines()[0]
 
 

@@ -49,9 +49,10 @@ def tolerance_in_words(task: Task) -> str:
     if all((argument.dtype or "").startswith("int") for argument in task.outputs.values()):
         return "every output element must be exactly right"
     factor, length = task.manifest.tolerance, task.manifest.reduction.text
+    scale = task.manifest.magnitude if task.has_magnitude else "|expected|"
     return (
         f"a float passes where |got - expected| <= {factor:g} * roundoff * sqrt({length}) * magnitude:"
-        f" roundoff is the unit roundoff of its type, magnitude is {task.manifest.magnitude},"
+        f" roundoff is the unit roundoff of its type, magnitude is {scale},"
         " and expected is computed in double precision; NaN and infinities must be in the same places;"
         " integers must be exact"
     )

@@ -20,7 +20,7 @@ _COST = re.compile(r"(?P<line>\d{1,9}) (?P<count>\d{1,18})")
 def lacking(sandbox: Sandbox) -> str:
     if works(sandbox, PROBE):
         return ""
-    return "callgrind needs valgrind, which is not here; on Debian: apt-get install valgrind"
+    return "callgrind needs valgrind, which was not found; on Debian: apt-get install valgrind"
 
 
 @lru_cache(maxsize=1)

@@ -14,7 +14,7 @@ from bench.wording import did_you_mean
 from cluster.doctor.check import Check, State, Subject, halves, is_there
 from cluster.study.settings import JobSettings
 
-# The program that a harness starts; one that is not here starts its own.
+# The program that a harness starts; one that is not listed starts its own.
 PROGRAMS = {"claude_code": "claude", "codex": "codex", "cursor": "cursor-agent", "geak": "geak", "mini_swe": "mini"}
 IMAGE_ANSWER_S = 60.0
 
@@ -37,7 +37,7 @@ def client_check(subject: Subject) -> Check:
     if missing := [program for program, path in found.items() if path is None]:
         state = State.BLOCKS if subject.setup else State.WARNING
         advice = f"install it where agents run, on PATH; harness {programs[missing[0]]} starts it"
-        return Check(name, state, f"{', '.join(missing)} is not here", advice)
+        return Check(name, state, f"not found: {', '.join(missing)}", advice)
     return Check(name, State.OK, ", ".join(map(str, found.values())))
 
 

@@ -96,7 +96,7 @@ def account(subject: Subject) -> Check:
     wanted = subject.options.get("account")
     shown = wanted or "the cluster's default"
     if shutil.which("sacctmgr") is None:
-        return Check("account", State.OK, f"{shown}, not checked: sacctmgr is not here")
+        return Check("account", State.OK, f"{shown}, not checked: sacctmgr was not found")
     words = ["sacctmgr", "--noheader", "--parsable2", "show", "associations", f"user={getuser()}", "format=account"]
     answer = asked(words, ANSWER_S)
     own = list(dict.fromkeys(answer.output.split())) if answer.ok else []
@@ -119,7 +119,7 @@ def _runtime(subject: Subject) -> Check:
     if path := shutil.which(runtime):
         return Check("container runtime", State.OK, f"{runtime} ({path})")
     advice = f"install it, or set CONTAINER_RUNTIME; where compute nodes alone have it: srun which {runtime}"
-    return Check("container runtime", State.WARNING, f"'{runtime}' is not here", advice)
+    return Check("container runtime", State.WARNING, f"'{runtime}' was not found", advice)
 
 
 def _container_engine() -> Check:
