@@ -146,7 +146,7 @@ def test_above_chance_means_significantly(credited: int, above: bool) -> None:
 
 
 def test_a_rung_is_held_against_its_truth() -> None:
-    found = summaries.rung(1.25, [1.25, 1.2, 1.5], [(1.2, 1.25), (1.1, 1.24), (1.25, 1.6)])
+    found = summaries.rung(1.25, [1.25, 1.2, 1.25, 1.5], [(1.2, 1.25), (1.1, 1.24), (1.0, 1.1), (1.25, 1.6)])
     assert (found.raw.median, found.covered) == (1.25, 2)
     assert found.worst_error == pytest.approx(0.2)
 

@@ -34,7 +34,7 @@ def test_ticks_of_some_cores(cores: list[int], expected: Ticks) -> None:
 
 
 def test_ticks_between_two_looks() -> None:
-    assert ticks(STAT, [0]).since(Ticks(500, 30)) == Ticks(38, 10)
+    assert ticks(STAT, [0]).since(Ticks(100, 15)) == Ticks(438, 25)
 
 
 QUIET = Seen(load=2.0, machine_cores=2, ticks=Ticks(200, 0), governors=("performance",))
