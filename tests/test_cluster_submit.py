@@ -138,6 +138,12 @@ def test_a_folder_of_ones_own_hides_no_study_that_ships(home):
     assert "control      treatment: none" in kcourt_study("show", "mine").output
 
 
+def test_a_harness_that_is_not_installed_is_noted_before_anything_waits_in_the_queue(home):
+    (home / "studies" / "mine.yaml").write_text(f"{STUDY}harnesses: [claude_cod]\n")
+    planned = kcourt_study("plan", "mine", "--system", "beverin").output
+    assert "note: no harness 'claude_cod' is installed here" in planned and "did you mean 'claude_code'?" in planned
+
+
 def test_two_studies_that_share_a_setup_are_told_apart(home):
     other = STUDY.replace("mine", "other").replace("axpy,sgemm", "nbody")
     (home / "studies" / "other.yaml").write_text(other)
