@@ -141,7 +141,7 @@ def replay(work: Work, libraries: Sequence[Path], arena: Arena, slots: Sequence[
     limits = run_limits(2 * sum(buffer.size for buffer in buffers), WALL_S)  # the writable ones are there twice
     fd, control = helper.control_page()
     control.slot[: len(slots)] = slots
-    with contextlib.closing(os.fdopen(fd)), tempfile.TemporaryFile() as log:
+    with os.fdopen(fd), tempfile.TemporaryFile() as log:
         cores = ",".join(map(str, work.court.cores.timing))
         head = [str(program), str(fd), cores, str(int(sealed)), str(profiler.replay_ms)]
         watched = [*head, *map(str, libraries), work.task.name, *arena.descriptions(workspace=True)]

@@ -122,7 +122,7 @@ class Platform(_Closed):
 # A control is called <kind>_<anything>: honest and fast ones must be solved, wrong ones must not.
 CONTROL_KINDS = ("honest", "fast", "wrong")
 # What a kernel's own magnitude is, unless its manifest says it in words of its own.
-SUM = "the sum of the magnitudes that were added up (at least |expected|)"
+MAGNITUDE = "the sum of the magnitudes that were added up (at least |expected|)"
 
 
 class Manifest(_Closed):
@@ -138,7 +138,7 @@ class Manifest(_Closed):
     flops: Formula
     reduction: Formula = Expression(1)
     tolerance: Annotated[float, Field(gt=0)] = 4.0
-    magnitude: str = SUM
+    magnitude: str = MAGNITUDE
     languages: Annotated[tuple[Language, ...], Field(min_length=1)]
     baselines: Annotated[tuple[str, ...], Field(min_length=1)] = ("baseline.c",)
     tags: tuple[str, ...] = ()

@@ -12,7 +12,7 @@ from bench import seeds
 from bench.adhoc import read_source
 from bench.build import builder
 from bench.court import Court
-from bench.errors import KernelcourtError
+from bench.errors import KernelcourtError, UsageError
 from bench.grade import grade
 from bench.inputs import Case, draw, scalar_value
 from bench.judge.schemas import SUFFIXES, Kind, Language, Outcome, Preset
@@ -151,7 +151,11 @@ def _controls(task: Task, court: Court) -> Iterator[Check]:
         if lacking := builder.lacking(language):
             yield Check(path.name, Verdict.WARN, f"not tried: {lacking}")
             continue
-        found = _graded(task, court, language, read_source(path))
+        try:
+            found = _graded(task, court, language, read_source(path))
+        except UsageError as error:
+            yield Check(path.name, Verdict.FAIL, str(error))
+            continue
         if path in wrong:
             yield _must_fail(path.name, found)
         elif found.outcome is not Outcome.SOLVED:

@@ -173,7 +173,7 @@ def test_deals_every_nth_problem_with_its_index_in_the_whole_list(tmp_path: Path
         ({"cpus": (99999,)}, r"cpus: this process may not use \[99999\]; name some of"),
         (
             {"setups": {"s": {"setup": "s", "harness": "nobody"}}},
-            "unknown harness 'nobody'; installed ones: .*scripted",
+            "unknown harness 'nobody'; known: .*scripted",
         ),
         ({"harness_options": {"s": {}}}, "takes one option, 'plan' .*; given: none"),
         ({"harness_options": {"s": {"plan": "/no/plan"}}}, "/no/plan: cannot be read"),

@@ -178,8 +178,8 @@ def test_a_token_cap_is_met_within_a_turn(played: tuple[NodeFiles, ScriptedModel
     assert 700 <= total < 700 + 2 * 130
 
 
-def test_three_at_a_time_do_not_disturb_each_other(tmp_path: Path) -> None:
-    count = 3
+def test_six_at_a_time_do_not_disturb_each_other(tmp_path: Path) -> None:
+    count = 6
     with (
         StubJudge(0, SECRET) as judge,
         ScriptedModel(read_script({"axpy": [write(), SCORE, SUBMIT]})) as model,

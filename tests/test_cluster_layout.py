@@ -3,8 +3,10 @@
 import stat
 
 import pytest
+from pydantic import BaseModel
 
-from cluster.job.documents import write_json, write_private
+from bench.errors import ConfigError
+from cluster.job.documents import read_json, write_json, write_private
 from cluster.job.layout import RunLayout
 
 GOLDEN = """\
@@ -108,6 +110,28 @@ def test_private_files_are_the_owners_alone(tmp_path):
     assert path.read_text() == "two"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert list(path.parent.iterdir()) == [path]
+
+
+class Document(BaseModel):
+    number: int
+
+
+@pytest.mark.parametrize("name", ["gone.json", "folder/gone.json", "x.json/gone.json"])
+def test_a_document_that_is_not_there_is_none(tmp_path, name):
+    write_json(tmp_path / "x.json", {"number": 1})
+    assert read_json(Document, tmp_path / name, "write it again") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("x" * 300, "cannot be read"), ("folder", "cannot be read"), ("x.json", "number: Field required")],
+    ids=["long", "folder", "damaged"],
+)
+def test_a_document_that_cannot_be_read_is_named_with_what_to_do(tmp_path, name, said):
+    write_json(tmp_path / "x.json", {})
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(ConfigError, match=f"^{tmp_path / name}: {said}.*; write it again$"):
+        read_json(Document, tmp_path / name, "write it again")
 
 
 def test_json_has_no_nan(tmp_path):

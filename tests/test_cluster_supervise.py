@@ -367,6 +367,15 @@ def test_the_tail_of_a_log_is_its_last_lines(tmp_path):
     assert log_tail(tmp_path / "none.log") == "(it printed nothing)"
 
 
+def test_the_tail_of_a_log_that_is_one_huge_line_is_short(tmp_path):
+    log = tmp_path / "x.log"
+    log.write_bytes(b"")
+    os.truncate(log, 1 << 34)
+    with log.open("ab") as file:
+        file.write(b"the end")
+    assert log_tail(log).endswith("the end") and len(log_tail(log)) <= 4096
+
+
 def test_ports_that_are_taken_are_skipped():
     import socket
 

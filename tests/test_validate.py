@@ -109,6 +109,15 @@ def test_one_honest_control_is_not_enough(tmp_path: Path) -> None:
     assert second.verdict is Verdict.FAIL
 
 
+def test_a_control_that_is_no_text_fails_alone(checked: Callable[..., Iterator[Check]], tmp_path: Path) -> None:
+    checks = checked()
+    (task,) = tmp_path.glob("*/twice")
+    (task / "controls" / "honest_sum.c").write_bytes(b"/* caf\xe9 */\n")
+    found = list(checks)
+    assert {check.check for check in found if check.verdict is Verdict.FAIL} == {"honest_sum.c"}
+    assert "wrong_tail.c" in {check.check for check in found}
+
+
 def test_the_worst_verdict_counts() -> None:
     def check(verdict: Verdict) -> Check:
         return Check("c", verdict)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from agent.budget import BudgetMode
 from agent.endpoint import Endpoint, Wire
@@ -11,6 +11,10 @@ from agent.tools.offered import Tool
 from agent.usage import NOTHING, Usage
 from bench.errors import ConfigError
 from bench.judge.schemas import End, Language, SetupRecord
+from bench.wording import did_you_mean
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP = "kernelcourt.harnesses"
 # `own`: a client that asks nobody but its vendor's service; `none`: one that needs no model.
@@ -115,16 +119,20 @@ def load_harness(name: str, options: Mapping[str, str]) -> Harness:
     return made
 
 
-def harness_class(name: str) -> type[Harness]:
-    """What the entry point of that name announces; raises ConfigError when there is none or it is no class."""
+def installed_harnesses() -> dict[str, "EntryPoint"]:
+    """Name → entry point of every harness that a package brings."""
     # Importing this takes long, and a client that plays a plan needs no registry.
     from importlib.metadata import entry_points
 
-    known = {point.name: point for point in entry_points(group=GROUP)}
+    return {point.name: point for point in entry_points(group=GROUP)}
+
+
+def harness_class(name: str) -> type[Harness]:
+    """What the entry point of that name announces; raises ConfigError when there is none or it is no class."""
+    known = installed_harnesses()
     if name not in known:
-        installed = ", ".join(sorted(known)) or "none"
         raise ConfigError(
-            f"unknown harness '{name}'; installed ones: {installed}; mend HARNESS, or install what brings it"
+            f"unknown harness '{name}'; {did_you_mean(name, sorted(known))}; mend HARNESS, or install what brings it"
         )
     announced = f"harness {name} = {known[name].value}"
     try:

@@ -2,12 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from importlib.metadata import entry_points
 from typing import Any
 
 from rich.text import Text
 
-from agent.harnesses import GROUP
+from agent.harnesses import installed_harnesses
 from bench.errors import ConfigError, UsageError
 from bench.reports.terminal import console_for, plain_table
 from bench.task import select
@@ -215,6 +214,6 @@ def notes(rendered: Sequence[RenderedSetup]) -> Iterator[str]:
     for (language, kernels), number in left_out.items():
         yield f"not written in {language}, left out of {number} setups: {', '.join(kernels)}"
     yield from dict.fromkeys(option.note for setup in rendered for option in setup.shape if option.note)
-    installed = entry_points(group=GROUP).names
-    for name in sorted({setup.settings.harness for setup in rendered} - installed):
+    installed = installed_harnesses()
+    for name in sorted({setup.settings.harness for setup in rendered} - installed.keys()):
         yield f"no harness '{name}' is installed here, which the agents would need; {did_you_mean(name, installed)}"

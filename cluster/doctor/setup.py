@@ -3,10 +3,9 @@
 import shutil
 import tomllib
 from collections.abc import Iterator
-from importlib.metadata import entry_points
 from pathlib import Path
 
-from agent.harnesses import GROUP
+from agent.harnesses import installed_harnesses
 from agent.harnesses.clients import installed_client
 from bench.errors import KernelcourtError
 from bench.process import Limits, run
@@ -22,7 +21,7 @@ IMAGE_ANSWER_S = 60.0
 def client_check(subject: Subject) -> Check:
     """Whether the client of the setup's harness is here; without a setup, those of every installed harness."""
     name = "agent client"
-    installed = sorted({point.name for point in entry_points(group=GROUP)})
+    installed = sorted(installed_harnesses())
     if subject.setup and subject.setup.harness not in installed:
         hint = did_you_mean(subject.setup.harness, installed)
         advice = f"set HARNESS to an installed one, or install the package that brings it; {hint}"

@@ -7,7 +7,7 @@ from typing import TypeVar
 from pydantic import BaseModel
 
 from agent.journal import write_whole
-from bench.errors import EnvironmentFault
+from bench.errors import ConfigError, EnvironmentFault
 from bench.wording import read_model
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -44,4 +44,9 @@ def read_json(model: type[Model], path: Path, advice: str) -> Model | None:
     Raises:
         ConfigError: it is damaged or cannot be read; the message ends with the `advice`.
     """
-    return read_model(path, model, advice) if path.exists() else None
+    try:
+        return read_model(path, model, advice)
+    except ConfigError as error:
+        if isinstance(error.__cause__, FileNotFoundError | NotADirectoryError):
+            return None
+        raise

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _BLOCK_BYTES = 1 << 16
-_SHOWN_CHARACTERS = 4096
+_SHOWN_BYTES = 4096
 
 
 class NewLines:
@@ -47,19 +47,21 @@ def tail(path: Path, lines: int) -> Tail:
     """The last lines of a file, read from its end backwards."""
     with path.open("rb") as file:
         end = start = file.seek(0, os.SEEK_END)
-        text = b""
+        text, block_bytes = b"", _BLOCK_BYTES
         while start and text.count(b"\n") <= lines:
-            start = max(0, start - _BLOCK_BYTES)
+            start = max(0, end - block_bytes)
             file.seek(start)
-            text = file.read(end - start)
+            text, block_bytes = file.read(end - start), 2 * block_bytes
     *found, rest = text.split(b"\n")
     return Tail(found[-lines:] if lines else [], end - len(rest), rest if lines else b"")
 
 
 def log_tail(path: Path, lines: int = 20) -> str:
-    """The end of a log as a message shows it, or a sentence that there is none."""
+    """The end of a log as a message shows it, however long its lines are, or a sentence that there is none."""
     try:
-        text = b"\n".join(tail(path, lines).lines).decode(errors="replace")[-_SHOWN_CHARACTERS:]
+        with path.open("rb") as log:
+            log.seek(max(0, log.seek(0, os.SEEK_END) - _SHOWN_BYTES))
+            text = log.read().decode(errors="replace")
     except FileNotFoundError:
         text = ""
     return "\n".join(text.splitlines()[-lines:]) or "(it printed nothing)"

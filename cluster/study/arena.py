@@ -3,13 +3,12 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from agent.harnesses import GROUP
+from agent.harnesses import installed_harnesses
 from bench.errors import ConfigError
 from bench.judge.schemas import Language
 from bench.task import select
@@ -215,7 +214,7 @@ def _harness(template: str, warnings: list[str]) -> str:
         hint = did_you_mean(template, HARNESSES)
         warnings.append(f"agent.template: {template} is no agent that is known here; {hint}")
     harness = HARNESSES.get(template, template)
-    if harness not in entry_points(group=GROUP).names:
+    if harness not in installed_harnesses():
         warnings.append(f"agent.template: harness '{harness}' is not installed here; a package can add it")
     return harness
 
