@@ -21,7 +21,7 @@ TIMED = $(shell grep -l 'pytest.mark.timing' tests/test_*.py)
 # Hundreds of short-lived Python processes: without this each of them compiles the same modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup setup-agents system demo demo-claude test test-slurm test-lowest lint bench docs clean
+.PHONY: help setup setup-agents system demo demo-claude test test-slurm test-lowest exploits torture lint bench docs clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -111,6 +111,12 @@ test-lowest: setup ## Run what leans on dependencies, with the lowest version of
 	.scratch/lowest/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
 	.scratch/lowest/bin/python -m pip install --quiet -c .scratch/lowest.txt --editable '.[judge]' --group test
 	.scratch/lowest/bin/python -m pytest -q -n $(WORKERS) $(LEANING:%=tests/test_%.py)
+
+exploits: setup system ## Grade every submission that cheats, and every odd one that does not, with a control among them
+	@$(BIN)/python -m tests.trials
+
+torture: setup system ## Kill and stop parts of judges 1,000 times under load, and account for every grade
+	@$(BIN)/python -m tests.torture --kills 1000
 
 lint: setup system ## Run ruff, mypy, import-linter, shellcheck and the figures of the code
 	@$(PYTEST) tests/test_house.py

@@ -6,6 +6,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
+from bench.errors import ConfigError
+from bench.evaluation import LONGEST_S, USUAL, USUAL_TIMEOUT_S, Plan, parse_plan
 from bench.judge.schemas import ADHOC, InputMode, JudgeTool, Preset, SetupRecord
 from bench.judge.search.config import SearchConfig
 from bench.measure.protocols import PROTOCOLS, ProtocolRole
@@ -23,6 +25,16 @@ def _stamp_of(role: ProtocolRole, stamp: str) -> str:
     return stamp
 
 
+def tools_text(text: str) -> str:
+    """`text`, if it is a plan of tools; raises ValueError otherwise."""
+    try:
+        parse_plan(text, LONGEST_S)
+    except ConfigError as error:
+        raise ValueError(str(error)) from None
+    return text
+
+
+EvaluationTools = Annotated[str, AfterValidator(tools_text)]
 FinalProtocol = Annotated[str, AfterValidator(partial(_stamp_of, ProtocolRole.FINAL))]
 PreviewProtocol = Annotated[str, AfterValidator(partial(_stamp_of, ProtocolRole.PREVIEW))]
 
@@ -66,6 +78,13 @@ class JudgeConfig(BaseModel):
         float,
         Field(ge=0, le=600, description="A failed `/submit` is answered after a multiple of this many seconds."),
     ] = 10
+    evaluation: Annotated[
+        EvaluationTools,
+        Field(description="Tools that look at what `/submit` is about to credit: `name[:policy[:seconds]]` each."),
+    ] = USUAL
+    evaluation_timeout_s: Annotated[
+        int, Field(ge=1, le=LONGEST_S, description="Seconds that all tools have together for one submission.")
+    ] = USUAL_TIMEOUT_S
     allow_sandbox: Annotated[str, Field(description="Weakest sandbox level to serve with.")] = "user"
     device: Annotated[Literal["cpu"], Field(description="Device that grades.")] = "cpu"
     timing_cores: Annotated[tuple[int, ...] | None, Field(description="Cores of timed code; none: planned.")] = None
@@ -86,6 +105,19 @@ class JudgeConfig(BaseModel):
         if self.timing_cores is not None and (not self.timing_cores or self.clock_core in self.timing_cores):
             raise ValueError("timing_cores needs at least one core, and clock_core another one")
         return self
+
+    @model_validator(mode="after")
+    def _tools_have_time(self) -> Self:
+        try:
+            _ = self.plan
+        except ConfigError as error:
+            raise ValueError(str(error)) from None
+        return self
+
+    @property
+    def plan(self) -> Plan:
+        """The evaluation tools of this judge."""
+        return parse_plan(self.evaluation, self.evaluation_timeout_s)
 
     @property
     def to_warm(self) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from bench.errors import EnvironmentFault
+from bench.evaluation import NO_TOOLS, Plan
 from bench.measure.cores import CorePlan, available_cores, plan_cores
 from bench.measure.lease import timing_lease
 from bench.measure.stopwatch import Stopwatch
@@ -18,6 +19,12 @@ class Court:
 
     sandbox: Sandbox
     cores: CorePlan
+    tools: Plan = NO_TOOLS
+
+    @property
+    def untimed(self) -> tuple[int, ...]:
+        """Cores for code that is run and not timed: those of nobody, or else, under the lease, the timing cores."""
+        return self.cores.others if self.cores.spare else self.cores.timing
 
     @contextlib.contextmanager
     def building(self, watch: Stopwatch) -> Iterator[None]:
@@ -50,6 +57,7 @@ def open_court(
     slots: int = 1,
     timing_cores: tuple[int, ...] | None = None,
     clock_core: int | None = None,
+    tools: Plan = NO_TOOLS,
 ) -> Court:
     """The court of one judge slot on this machine; cores that are named are used, whatever this process inherits.
 
@@ -63,7 +71,7 @@ def open_court(
         cores = CorePlan(timing_cores, clock_core, others, spare)
     else:
         cores = plan_cores(available_cores(), slot, slots)
-    return Court(reach(allow_sandbox, len(cores.timing), seat=cores.timing[0]), cores)
+    return Court(reach(allow_sandbox, len(cores.timing), seat=cores.timing[0]), cores, tools)
 
 
 def _must_exist(cores: Sequence[int]) -> None:

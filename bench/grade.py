@@ -1,4 +1,4 @@
-"""A grade, from source to verdict: build → verify → time → hold out → gates → credit. The page to read first."""
+"""A grade, from source to verdict: build → verify → time → hold out → confirm → credit. The page to read first."""
 
 import contextlib
 import contextvars
@@ -10,13 +10,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from bench import provenance
+from bench import evaluation, provenance
 from bench.build import builder
 from bench.build.toolchain import Artifact
 from bench.court import Court
 from bench.errors import KernelcourtError
-from bench.gates import leftovers, plausibility
-from bench.inputs import Case, edge_cases, fuzzed_cases, timed_sizes
+from bench.gates import artifacts, leftovers, plausibility, sanitizers
+from bench.inputs import Case, edge_cases, fuzzed_cases, round_sizes, timed_sizes
 from bench.judge.schemas import Outcome
 from bench.measure.protocols import Protocol, ProtocolRole, find_protocol
 from bench.measure.quiet import Lookout
@@ -26,6 +26,7 @@ from bench.measure.statistics import geometric_mean, hodges_lehmann
 from bench.measure.stopwatch import Stopwatch
 from bench.records import Cell, GradeOrder, GradeReport, SourceFile
 from bench.reference import OracleOf, Twin
+from bench.reverify import reverify
 from bench.runner.buffers import Arena, Placement
 from bench.runner.runner import Runner
 from bench.sandbox import scratch_folder
@@ -47,6 +48,7 @@ class Work:
     watch: Stopwatch = field(default_factory=Stopwatch)
     cells: list[Cell] = field(default_factory=list)
     provenance: dict[str, Any] = field(default_factory=dict)
+    flag: str | None = None
     before: dict[str, Any] = field(init=False)
     denominator: Path = field(init=False)
 
@@ -69,6 +71,11 @@ class Work:
     @cached_property
     def correctness(self) -> list[Case]:
         return correctness_cases(self.task, self.seed)
+
+    @property
+    def round_case(self) -> Case:
+        """An input of the timed ones' magnitude, whose sizes are powers of two."""
+        return Case("held", "round", "round", round_sizes(self.task, self.order.preset))
 
     @cached_property
     def held_out(self) -> list[Case]:
@@ -98,22 +105,29 @@ def grade(order: GradeOrder, court: Court, task: Task | None = None) -> GradeRep
     with scratch_folder() as folder:
         work = Work(order, task, court, folder)
         try:
-            with (
-                court.building(work.watch),
-                build_beside(work) as wait_for_build,
-                start_runners(work) as (arena, candidate, denominator),
-            ):
-                wait_for_build()
-                with on_timing_cores(work, arena, candidate) as session:
-                    verify(work, session, candidate)
-                    time_both_sides(work, session, candidate, denominator)
-                    hold_out(work, session, candidate)
-                    leftovers.check(candidate)
+            with court.building(work.watch):
+                measure(work)
+                if work.protocol.role is ProtocolRole.FINAL:
+                    confirm(work)
         except Rejected as verdict:
             return failed(work, verdict)
         except (KernelcourtError, OSError, MemoryError) as fault:
             return failed(work, Rejected(Outcome.JUDGE_FAULT, "judge", {"message": str(fault) or repr(fault)}))
         return solved(work)
+
+
+def measure(work: Work) -> None:
+    """Every call that the grade consists of, in one process of each side."""
+    with (
+        build_beside(work) as wait_for_build,
+        start_runners(work) as (arena, candidate, denominator),
+    ):
+        wait_for_build()
+        with on_timing_cores(work, arena, candidate) as session:
+            verify(work, session, candidate)
+            twin = time_both_sides(work, session, candidate, denominator)
+            hold_out(work, session, candidate, twin)
+            leftovers.check(candidate)
 
 
 # Build
@@ -138,16 +152,19 @@ def build_beside(work: Work) -> Iterator[Callable[[], None]]:
 
 
 def build(work: Work) -> None:
-    """Compile the submission in the sandbox, if it came as source."""
+    """Make the submission's artifact, and look at it before anything of it runs."""
     order = work.order
-    if order.library is not None:
-        work.provenance["library"] = provenance.library_facts(Path(order.library))
-    if work.protocol.against_itself or order.source is None:
+    if work.protocol.against_itself:
         work.provenance["build"] = provenance.build_facts(candidate_artifact(work))
         return
-    work.provenance["build"] = provenance.planned_build(order.language, work.task.name)
-    built = builder.build_submission(work.court.sandbox, work.folder, work.task, order.language, order.source)
-    work.provenance["build"] = provenance.build_facts(built)
+    if order.library is not None:
+        work.provenance["library"] = provenance.library_facts(Path(order.library))
+    else:
+        work.provenance["build"] = provenance.planned_build(order.language, work.task.name)
+    if order.binding:
+        work.provenance["binding"] = True
+    built, noted = artifacts.make(work.court.sandbox, work.folder, work.task, order)
+    work.provenance["build"] = provenance.build_facts(built) | noted
 
 
 def candidate_artifact(work: Work) -> Artifact:
@@ -155,9 +172,7 @@ def candidate_artifact(work: Work) -> Artifact:
     order, task = work.order, work.task
     if work.protocol.against_itself:
         return builder.denominator(work.court.sandbox, task.baselines[0])
-    if order.library is not None:
-        return Artifact(Path(order.library), order.language)
-    return Artifact(builder.built_path(work.folder, task, order.language), order.language)
+    return Artifact(artifacts.artifact_path(work.folder, task, order), order.language, binding=order.binding)
 
 
 # Runners
@@ -170,7 +185,7 @@ def start_runners(work: Work) -> Iterator[tuple[Arena, Runner, Runner | None]]:
     The processes wait there and have loaded nothing. Where several baselines race there is no denominator yet.
     """
     task, order = work.task, work.order
-    plan = [case.sizes for case in (*work.correctness, *work.held_out)]
+    plan = [case.sizes for case in (*work.correctness, *work.held_out, work.round_case)]
     plan += [timed_sizes(task, work.seed, order.preset, index) for index in range(work.protocol.inputs)]
     with contextlib.ExitStack() as stack:
         arena = stack.enter_context(contextlib.closing(Arena(task, plan, order.workspace_bytes)))
@@ -231,8 +246,8 @@ def verify(work: Work, session: Session, candidate: Runner) -> None:
         limits.saw_candidate(session.call(candidate, prepared, limits.now_ns).elapsed_ns)
 
 
-def time_both_sides(work: Work, session: Session, candidate: Runner, denominator: Runner | None) -> None:
-    """Candidate and denominator interleaved on the same buffers, every output compared with the float64 twin."""
+def time_both_sides(work: Work, session: Session, candidate: Runner, denominator: Runner | None) -> Twin:
+    """Candidate and denominator interleaved on the same buffers, every output compared with the twin; returns that."""
     with work.watch.stage("build"):
         twin = Twin(work.court.sandbox, work.task)
     with contextlib.ExitStack() as stack:
@@ -250,6 +265,7 @@ def time_both_sides(work: Work, session: Session, candidate: Runner, denominator
         finally:
             work.provenance["clock"] = provenance.clock_figures(sides)
             work.provenance["scheduling"] = "real-time" if candidate.urgent else "fair"
+    return twin
 
 
 def race(work: Work, session: Session, oracle_of: OracleOf) -> None:
@@ -263,7 +279,7 @@ def race(work: Work, session: Session, oracle_of: OracleOf) -> None:
     work.provenance["race_ns"] = {path.name: elapsed for path, elapsed in times.items()}
 
 
-def hold_out(work: Work, session: Session, candidate: Runner) -> None:
+def hold_out(work: Work, session: Session, candidate: Runner, twin: Twin) -> None:
     """Cases that no other call uses and their twins, last and warm in the same process; a preview has none."""
     if work.is_preview:
         return
@@ -272,6 +288,26 @@ def hold_out(work: Work, session: Session, candidate: Runner) -> None:
         for same_but_one in (case, replace(case, twin=True)):
             prepared = session.prepare(same_but_one)
             limits.saw_candidate(session.call(candidate, prepared, limits.now_ns).elapsed_ns)
+    limits = TimeLimits()
+    limits.saw_denominator(max(ns for cell in work.cells for ns in cell.denominator_ns))
+    session.call(candidate, session.prepare(work.round_case, twin.oracle), limits.now_ns)
+
+
+# Confirm
+
+
+def confirm(work: Work) -> None:
+    """What counts is made once more from its source, and looked into by the judge's evaluation tools."""
+    order, task, court = work.order, work.task, work.court
+    with work.watch.stage("reverify"):
+        work.provenance["reverify"] = reverify(order, task, court, work.watch)
+    with work.watch.stage("tools"):
+        results = sanitizers.evaluate(court.tools, order, task, court)
+    work.provenance["tools"] = evaluation.provenance(court.tools, results)
+    if found := evaluation.rejects(results):
+        message = f"{found.why} (found by the tool '{found.tool}'); the log says where"
+        raise Rejected(Outcome.WRONG, "sanitizer", {"message": message, "tool": found.tool}, found.log)
+    work.flag = evaluation.flags(results)
 
 
 # Report
@@ -281,7 +317,8 @@ def solved(work: Work) -> GradeReport:
     """The report of a submission that passed every stage: its credit, and whether that is physically plausible."""
     floor = plausibility.check(work.task, work.cells, len(work.court.cores.timing))
     work.provenance["plausibility"] = floor.note
-    return GradeReport(outcome=Outcome.SOLVED, suspect=floor.suspect, **credit(work.cells), **facts(work))
+    suspect = floor.suspect or work.flag
+    return GradeReport(outcome=Outcome.SOLVED, suspect=suspect, **credit(work.cells), **facts(work))
 
 
 def failed(work: Work, verdict: Rejected) -> GradeReport:

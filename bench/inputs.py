@@ -172,6 +172,11 @@ def timed_sizes(task: Task, seed: bytes, preset: Preset, index: int) -> dict[str
     return dict(zip(limits, _integers(seed, "timed", f"input{index}", low, list(limits.values())), strict=True))
 
 
+def round_sizes(task: Task, preset: Preset) -> dict[str, int]:
+    """The largest powers of two within the preset: sizes that random ones hardly ever hit, and users have every day."""
+    return {name: 1 << (limit.bit_length() - 1) for name, limit in task.size(preset).items()}
+
+
 def balanced_order(seed: bytes, index: int, runs: int) -> list[bool]:
     """Which pairs of timed input `index` the candidate goes first in: half of them, at random places.
 

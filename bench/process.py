@@ -32,6 +32,7 @@ class Limits:
     memory_bytes: int | None = None
     processes: int | None = None
     file_bytes: int | None = None
+    stack_bytes: int | None = None
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,8 @@ def limited(argv: Sequence[str], limits: Limits) -> list[str]:
         options.append(f"--cpu={limits.cpu_s}:{limits.cpu_s + 1}")
     if limits.memory_bytes is not None:
         options.append(f"--as={limits.memory_bytes}")
+    if limits.stack_bytes is not None:
+        options.append(f"--stack={limits.stack_bytes}")
     if limits.file_bytes is not None:
         options.append(f"--fsize={limits.file_bytes}")
     if limits.processes is not None:

@@ -10,9 +10,10 @@ from typing import IO
 
 from bench import process
 from bench.build import builder
-from bench.build.toolchain import Artifact, compile_shared
+from bench.build.toolchain import Artifact
 from bench.court import Court
 from bench.errors import JudgeFault, KernelcourtError, UsageError
+from bench.gates import artifacts
 from bench.inputs import Case
 from bench.judge.schemas import Language, Outcome, not_profiled
 from bench.measure.sampling import TimeLimits
@@ -87,12 +88,7 @@ def check_language(language: Language) -> None:
 
 def build_for(work: Work) -> Artifact:
     """The submission with debug information, and without instructions that the profiler does not know."""
-    order = work.order
-    if order.library is not None:
-        return Artifact(Path(order.library), order.language)
-    path = work.folder / source_name(work)
-    path.write_text(order.source or "", encoding="utf-8")
-    return compile_shared(work.sandbox, work.folder, path, order.language, work.profiler.flags())
+    return artifacts.make(work.sandbox, work.folder, work.task, work.order, tuple(work.profiler.flags()))[0]
 
 
 def source_name(work: Work) -> str:

@@ -25,10 +25,8 @@ TOOLCHAINS_ROLE = "toolchains"
 
 def planned_build(language: Language, kernel: str) -> dict[str, Any]:
     """How a submission will be built; a build that fails leaves this on its row."""
-    command = builder.submission_command(language, kernel)
-    if not command:
-        return {"commands": (), "compiler": ""}
-    return {"commands": (command,), "compiler": toolchains()[language].version}
+    commands = builder.submission_commands(language, kernel)
+    return {"commands": commands, "compiler": toolchains()[language].version if commands else ""}
 
 
 def build_facts(built: Artifact) -> dict[str, Any]:

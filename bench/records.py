@@ -17,13 +17,17 @@ from bench.judge.schemas import (
 )
 
 
-class _SubmissionOrder(Closed):
-    """A submission, and the seed (hex) of the inputs that it is to be called on."""
+class SubmissionOrder(Closed):
+    """A submission, and the seed (hex) of the inputs that it is to be called on.
+
+    A `binding` is a Python module that may bring native code of its own: it is loaded outside the system call filter.
+    """
 
     kernel: str
     language: Language
     source: str | None = None
     library: str | None = None
+    binding: bool = False
     workspace_bytes: int = 0
     seed: Annotated[str, Field(pattern=r"^([0-9a-f]{2})+$")]
 
@@ -34,7 +38,7 @@ class _SubmissionOrder(Closed):
         return self
 
 
-class GradeOrder(_SubmissionOrder):
+class GradeOrder(SubmissionOrder):
     """One grade to be made. `disclose` lets values leave in `detail`."""
 
     grade_id: str
@@ -44,7 +48,7 @@ class GradeOrder(_SubmissionOrder):
     disclose: bool = False
 
 
-class ProfileOrder(_SubmissionOrder):
+class ProfileOrder(SubmissionOrder):
     """One profile to be made, on inputs that no grade shares."""
 
     tool: ProfileTool

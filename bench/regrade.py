@@ -236,6 +236,7 @@ def order_of(then: StoredGrade, seed: bytes) -> GradeOrder:
         kernel=then.kernel,
         language=then.language,
         source=then.texts[SUBMISSION].content.decode(),
+        binding=bool(then.provenance.get("binding")),
         preset=then.preset,
         protocol=then.protocol,
         seed=seed.hex(),

@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from bench import yaml_lines
 from bench.errors import TaskError, UsageError
+from bench.evaluation import EvaluationTool
 from bench.expressions import Expression
 from bench.judge.schemas import SUFFIXES, Language, Preset
 from bench.reserved import free_name
@@ -125,6 +126,12 @@ CONTROL_KINDS = ("honest", "fast", "wrong")
 MAGNITUDE = "the sum of the magnitudes that were added up (at least |expected|)"
 
 
+class ToolAdapter(_Closed):
+    """What a kernel tells an evaluation tool: more sizes to look at. Whether the tool runs is the judge's to say."""
+
+    sizes: tuple[dict[str, Annotated[int, Field(ge=1)]], ...] = ()
+
+
 class Manifest(_Closed):
     """The content of `task.yaml`. `mutants` says why a kind of mutant does not apply; `magnitude` is words."""
 
@@ -143,6 +150,7 @@ class Manifest(_Closed):
     baselines: Annotated[tuple[str, ...], Field(min_length=1)] = ("baseline.c",)
     tags: tuple[str, ...] = ()
     mutants: dict[str, str] = {}
+    tools: dict[EvaluationTool, ToolAdapter] = {}
     platform: Platform = Platform()
 
     @model_validator(mode="after")
@@ -157,6 +165,9 @@ class Manifest(_Closed):
             if set(values) != sizes:
                 said = f"names {sorted(values)}, the size arguments are {sorted(sizes)}"
                 raise FieldFault(f"sizes.{preset}", said)
+        for tool, adapter in self.tools.items():
+            if odd := next((values for values in adapter.sizes if set(values) != sizes), None):
+                raise FieldFault(f"tools.{tool}", f"names {sorted(odd)}, the size arguments are {sorted(sizes)}")
         for name in self.edge:
             if name not in sizes:
                 raise FieldFault(f"edge.{name}", f"is no size; the size arguments are {sorted(sizes)}")

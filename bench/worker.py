@@ -56,7 +56,9 @@ def main() -> int:
     try:
         config = JudgeConfig.read(Path(sys.argv[1]))
         os.environ["KCOURT_CACHE"] = str(config.cache_dir)
-        court = open_court(config.allow_sandbox, config.rank, config.ranks, config.timing_cores, config.clock_core)
+        court = open_court(
+            config.allow_sandbox, config.rank, config.ranks, config.timing_cores, config.clock_core, config.plan
+        )
         languages = sorted({setup.language for setup in config.setups.values()})
         self_grade(court, languages)
     except KernelcourtError as error:

@@ -10,12 +10,15 @@ from typing import Any
 import pytest
 
 from bench import seeds
+from bench.build import builder
+from bench.build.toolchain import Artifact
 from bench.court import Court, open_court
+from bench.gates import artifacts
 from bench.grade import grade
 from bench.judge.schemas import Kind, Language, Preset
-from bench.records import GradeOrder, GradeReport
-from bench.sandbox import Level
-from bench.task import tasks_root
+from bench.records import GradeOrder, GradeReport, SubmissionOrder
+from bench.sandbox import Level, Sandbox
+from bench.task import Task, tasks_root
 
 AXPY = "void axpy(const float *x, const float *y, float *out, int64_t n, float a)"
 LOOP = "for (int64_t i = 0; i < n; i++) out[i] = a * x[i] + y[i];"
@@ -78,6 +81,17 @@ def court(level: Level | None = None) -> Court:
 def reached() -> str:
     """The level that grades get here unless they are told otherwise."""
     return str(court().sandbox.level)
+
+
+def only_built(
+    sandbox: Sandbox, folder: Path, task: Task, order: SubmissionOrder, flags: tuple[str, ...] = ()
+) -> tuple[Artifact, dict[str, Any]]:
+    """What `artifacts.make` does, without its gates."""
+    if order.library is not None:
+        artifacts.take(Path(order.library), copy := artifacts.artifact_path(folder, task, order))
+        return Artifact(copy, order.language), {}
+    assert order.source is not None
+    return builder.build_submission(sandbox, folder, task, order.language, order.source, flags), {}
 
 
 def order(source: str | None, language: Language = Language.C, **changes: Any) -> GradeOrder:

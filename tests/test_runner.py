@@ -16,6 +16,8 @@ from bench.sandbox import Level
 from bench.task import select
 
 C, CPP, PYTHON = Language.C, Language.CPP, Language.PYTHON
+# What a runner does about whatever it has loaded.
+pytestmark = pytest.mark.usefixtures("ungated")
 ONCE = "static int calls; if (calls++ == 0) "
 AXPY = select("axpy")[0]
 CORRECTNESS_CALLS = len(correctness_cases(AXPY, bytes(32)))
@@ -217,7 +219,7 @@ def test_a_crash_takes_its_children_with_it(nap: str) -> None:
 
 def test_a_process_of_python_left_behind_is_found_and_ended(nap: str) -> None:
     start = f"import subprocess\nsubprocess.Popen(['sleep', '{nap}'], start_new_session=True)"
-    report = graded(axpy_py("out[:] = a * x + y", start), PYTHON)
+    report = graded(axpy_py("out[:] = a * x + y", start), PYTHON, binding=True)
     assert (report.outcome, report.property) == (Outcome.TAMPERED, "processes"), words_of(report)
     assert gone(nap)
 

@@ -24,6 +24,8 @@ from bench.runner.stance import IDLE_NS
 from bench.task import Role, Task, find_task, select
 from bench.verdict import Rejected
 
+# What a runner does about whatever it has loaded.
+pytestmark = pytest.mark.usefixtures("ungated")
 LIMIT_NS = 5_000_000_000
 WORKS = "static void *work(void *unused) { for (volatile long i = 0;; i++); return unused; } static pthread_t thread;"
 RESTS = "static void *work(void *unused) { sleep(600); return unused; } static pthread_t thread;"

@@ -13,8 +13,10 @@ from bench.task import Task
 from bench.verdict import Rejected
 
 
-def build_submission(sandbox: Sandbox, folder: Path, task: Task, language: Language, source: str) -> Artifact:
-    """Write the source to `<kernel>.<suffix>` in `folder` and build it there.
+def build_submission(
+    sandbox: Sandbox, folder: Path, task: Task, language: Language, source: str, flags: tuple[str, ...] = ()
+) -> Artifact:
+    """Write the source to `<kernel>.<suffix>` in `folder` and build it there, with `flags` behind the usual ones.
 
     Raises:
         Rejected: outcome `build_failed`, with the compiler's log.
@@ -23,26 +25,22 @@ def build_submission(sandbox: Sandbox, folder: Path, task: Task, language: Langu
     path.write_text(source, encoding="utf-8")
     if language is Language.PYTHON:
         return python.check(path)
-    return compile_shared(sandbox, folder, path, language)
+    return compile_shared(sandbox, folder, path, language, flags, entry=task.name)
 
 
-def built_path(folder: Path, task: Task, language: Language) -> Path:
-    """Where `build_submission` leaves the file that a runner loads."""
-    source = folder / f"{task.name}{language.suffix}"
-    return source if language is Language.PYTHON else source.with_suffix(".so")
-
-
-def submission_command(language: Language, kernel: str) -> tuple[str, ...]:
-    """The argv that a submission is built with; empty where nothing is compiled."""
+def submission_commands(language: Language, kernel: str) -> tuple[tuple[str, ...], ...]:
+    """The argvs that a submission is built with; empty where nothing is compiled."""
     if language.value not in toolchains():
         return ()
-    return tuple(toolchains()[language.value].command(f"{kernel}{language.suffix}", f"{kernel}.so"))
+    steps = toolchains()[language.value].steps(Path(f"{kernel}{language.suffix}"), kernel)
+    return tuple(map(tuple, steps))
 
 
 def build_command(language: Language, kernel: str = "<kernel>") -> str:
-    """The command line that a submission is built with, for the contract that an agent reads."""
-    command = submission_command(language, kernel)
-    return " ".join(command) or f"none: {kernel}{language.suffix} is imported as it is"
+    """The command line that makes the code of a submission, for the contract that an agent reads."""
+    if language.value not in toolchains():
+        return f"none: {kernel}{language.suffix} is imported as it is"
+    return " ".join(toolchains()[language.value].command(f"{kernel}{language.suffix}", f"{kernel}.so"))
 
 
 def lacking(language: Language) -> str:
@@ -86,15 +84,15 @@ def _trusted(sandbox: Sandbox, baseline: Path, defines: tuple[str, ...]) -> Arti
     text = baseline.read_text(encoding="utf-8")
     language = Language.of(baseline)
     chain = toolchains()[language.value]
-    key = content_key(text, " ".join(chain.command("", "", defines)), chain.version, processor())
+    steps = chain.steps(Path(baseline.name), None, defines)
+    key = content_key(text, repr(steps), chain.version, processor())
     path = cached(
         default_cache() / "denominators",
         key,
         ".so",
         lambda target: _compile(sandbox, str(baseline), text, language, defines, target),
     )
-    command = tuple(chain.command(baseline.name, path.name, defines))
-    return Artifact(path, language, (command,), chain.version)
+    return Artifact(path, language, tuple(map(tuple, steps)), chain.version)
 
 
 def _compile(

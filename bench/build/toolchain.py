@@ -1,10 +1,13 @@
 """One compiler as `toolchains.yaml` describes it: its command line, its version, and a build inside the sandbox."""
 
 import contextlib
+import shlex
 import shutil
+import signal
 from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
 
@@ -17,17 +20,35 @@ from bench.sandbox import BUILD_LIMITS, Level, Sandbox
 from bench.verdict import Rejected
 
 TOOLCHAINS = Path(__file__).with_name("toolchains.yaml")
+# `__dso_handle` would come with what is left out; any address within the library will do.
+_LINKED = """VERSION {{ {{ global: {entry}; local: *; }}; }}
+PROVIDE_HIDDEN(__dso_handle = ADDR(.dynamic));
+"""
 _RECORDED: ContextVar[bytes | None] = ContextVar("recorded toolchains", default=None)
 
 
 @dataclass(frozen=True)
 class Artifact:
-    """What a build made: the file that a runner loads, and how it was made."""
+    """What a build made: the file that a runner loads, and how it was made. `binding` is as in an order."""
 
     path: Path
     language: Language
     commands: tuple[tuple[str, ...], ...] = ()
     compiler: str = ""
+    binding: bool = False
+
+
+class Trace(StrEnum):
+    """A file that a build leaves beside its source, by what stands in place of the source's suffix."""
+
+    PREPROCESSED = ".i"
+    INCLUDED = ".d"  # what the preprocessor read, as a rule for make
+    ASSEMBLED = ".s.d"  # what the assembler read
+    OBJECT = ".o"
+    LINKED = ".ld"  # what the linker is told to show
+
+    def of(self, path: Path) -> Path:
+        return path.with_suffix(self.value)
 
 
 @dataclass(frozen=True)
@@ -39,8 +60,31 @@ class Toolchain:
     libraries: tuple[str, ...]
 
     def command(self, source: str, output: str, defines: Sequence[str] = ()) -> list[str]:
-        """The argv that builds `source` to the shared object `output`."""
+        """The argv that builds `source` to the shared object `output` in one step, as an author would."""
         return [self.compiler, *self.flags, *defines, source, "-o", output, *self.libraries]
+
+    def steps(self, source: Path, entry: str | None, defines: Sequence[str] = ()) -> list[list[str]]:
+        """The argvs that build `source` beside itself to the same code, leaving what the gates look at (see `Trace`).
+
+        With an `entry` the library has this one symbol to show, and no code that runs when it is loaded: what the
+        compiler would link in front of every library is left out.
+        """
+        flags = (self.compiler, *self.flags)
+        name = source.name
+        steps = []
+        if source.suffix != Language.FORTRAN.suffix:
+            preprocessed = Trace.PREPROCESSED.of(source).name
+            steps.append(
+                [*flags, *defines, "-E", "-MD", "-MF", Trace.INCLUDED.of(source).name, name, "-o", preprocessed]
+            )
+            name = preprocessed
+        built, read = Trace.OBJECT.of(source).name, Trace.ASSEMBLED.of(source).name
+        # -pipe: the assembler's own input is then no file that it could have read.
+        steps.append([*flags, *defines, "-pipe", f"-Wa,--MD,{read}", "-c", name, "-o", built])
+        link = [*flags, *defines, built, "-o", source.with_suffix(".so").name, *self.libraries]
+        if entry:
+            link += ["-nostartfiles", Trace.LINKED.of(source).name]
+        return [*steps, link]
 
     @property
     def version(self) -> str:
@@ -98,9 +142,16 @@ def parse_toolchains(text: bytes) -> dict[str, Toolchain]:
 
 
 def compile_shared(
-    sandbox: Sandbox, folder: Path, source: Path, language: Language, defines: Sequence[str] = ()
+    sandbox: Sandbox,
+    folder: Path,
+    source: Path,
+    language: Language,
+    defines: Sequence[str] = (),
+    entry: str | None = None,
 ) -> Artifact:
     """Compile one file in `folder` to a shared object beside it, inside the sandbox and its build limits.
+
+    With an `entry` it is a submission's, built to be looked at by the gates; else one of the judge's own.
 
     Raises:
         Rejected: the compiler failed or was over its limits; the log is the compiler's own.
@@ -108,12 +159,14 @@ def compile_shared(
     """
     chain = toolchains()[language.value]
     version = chain.version
-    output = source.with_suffix(".so")
-    argv = chain.command(source.name, output.name, defines)
-    done = sandbox.run(argv, BUILD_LIMITS, folder)
-    if done.timed_out:
-        limit = f"the compiler was stopped after {BUILD_LIMITS.wall_s:.0f} s; make the source smaller"
+    if entry:
+        Trace.LINKED.of(source).write_text(_LINKED.format(entry=entry), encoding="utf-8")
+    steps = chain.steps(source, entry, defines)
+    done = sandbox.run(["sh", "-c", " && ".join(map(shlex.join, steps))], BUILD_LIMITS, folder)
+    if done.timed_out or done.signal == signal.SIGXCPU:
+        limit = f"the compiler was stopped after {BUILD_LIMITS.cpu_s} s of work; make the source smaller"
         raise Rejected(Outcome.BUILD_FAILED, "build_time", {"message": limit}, done.output)
+    output = source.with_suffix(".so")
     if not done.ok or not output.is_file():
         raise Rejected(
             Outcome.BUILD_FAILED,
@@ -121,4 +174,4 @@ def compile_shared(
             {"message": f"{chain.compiler} failed; mend the first error in the log"},
             done.output,
         )
-    return Artifact(output, language, (tuple(argv),), version)
+    return Artifact(output, language, tuple(map(tuple, steps)), version)

@@ -9,6 +9,7 @@ import typer
 from bench.adhoc import adhoc_database, as_json, grade_file, language_of
 from bench.court import open_court
 from bench.errors import EnvironmentFault, ExitCode, JudgeFault
+from bench.evaluation import parse_plan
 from bench.inputs import sizes_text
 from bench.judge.schemas import Language, Outcome, Preset
 from bench.records import GradeReport
@@ -35,7 +36,7 @@ def grade(
     """
     chosen = language or language_of(file)
     try:
-        graded = grade_file(open_court(allow_sandbox), kernel, file, chosen, preset, protocol)
+        graded = grade_file(open_court(allow_sandbox, tools=parse_plan()), kernel, file, chosen, preset, protocol)
     except EnvironmentFault as error:
         raise JudgeFault(str(error)) from error
     if as_one_json:

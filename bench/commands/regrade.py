@@ -13,6 +13,7 @@ from bench.adhoc import adhoc_database
 from bench.audit import Agreement, Graded
 from bench.court import open_court
 from bench.errors import ExitCode
+from bench.evaluation import parse_plan
 from bench.inputs import sizes_text
 from bench.regrade import FlagsOf, Regrade, regrade
 
@@ -35,7 +36,7 @@ def make_again(
 
     Example: kcourt regrade 5f0f9a7e-2a33-4a51-9c4e-6a3b6f0f4b11 --db results.db --allow-sandbox limits
     """
-    court = open_court(allow_sandbox)
+    court = open_court(allow_sandbox, tools=parse_plan())
     made = regrade(db, grade_id, court, flags_of, record)
     kept = adhoc_database() if record else None
     if as_one_json:

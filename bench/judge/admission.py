@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
+import psutil
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
@@ -43,6 +44,8 @@ MODES = {
 
 R = TypeVar("R", bound=Closed)
 _SHOWN_CHARS = 80
+# A workspace may be as large as this part of the machine's memory.
+WORKSPACE_SHARE = 8
 
 
 def admit(kind: Kind, body: bytes, headers: Headers, caller: Caller, config: JudgeConfig) -> Submission:
@@ -103,6 +106,7 @@ def _delivered(request: GradeRequest, caller: Caller, config: JudgeConfig) -> tu
             400, "wrong_language", f"{task.name} is written in {offered}, not in {language}; send one of those"
         )
     _check_rank(request.rank, caller, config)
+    _check_workspace(request.workspace_bytes)
     return language, source, library
 
 
@@ -269,6 +273,13 @@ def known_task(kernel: str) -> Task:
         raise Refused(503, "kernel_broken", f"{kernel} cannot be graded: {error}; tell the operator") from error
     except UsageError as error:
         raise Refused(404, "unknown_kernel", str(error)) from error
+
+
+def _check_workspace(nbytes: int) -> None:
+    """Raises Refused for a workspace that this machine has no room for: it is filled anew before every call."""
+    most = psutil.virtual_memory().total // WORKSPACE_SHARE
+    if nbytes > most:
+        raise Refused(400, "workspace_too_large", f"workspace_bytes is {nbytes}; this judge lends at most {most}")
 
 
 def _check_kernel(kernel: str, caller: Caller) -> None:

@@ -44,8 +44,10 @@ CLIENT_GONE = 499
 
 
 def _body_of(model: type[Closed]) -> dict[str, Any]:
-    """The OpenAPI part that describes a route's body."""
-    return {"requestBody": {"required": True, "content": {JSON: {"schema": model.model_json_schema()}}}}
+    """The OpenAPI part that describes a route's body; what it refers to is described with the answers."""
+    schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
+    schema.pop("$defs", None)
+    return {"requestBody": {"required": True, "content": {JSON: {"schema": schema}}}}
 
 
 class Endpoints:
@@ -245,4 +247,5 @@ def _add_routes(app: FastAPI, endpoints: Endpoints) -> None:
     add("POST", "/profile", endpoints.profile, response_model=ProfileAnswer, openapi_extra=_body_of(ProfileRequest))
     add("POST", "/search", endpoints.search, response_model=SearchAnswer, openapi_extra=_body_of(SearchRequest))
     add("GET", "/grades/{grade_id}", endpoints.grade, response_model=Answer)
-    add("GET", "/metrics", endpoints.metrics)
+    text = {"responses": {"200": {"content": {"text/plain": {"schema": {"type": "string"}}}}}}
+    add("GET", "/metrics", endpoints.metrics, response_class=Response, openapi_extra=text)

@@ -7,7 +7,7 @@ from pathlib import Path
 from bench.config import JudgeConfig
 from bench.judge.caller import Caller, RequestHeaders
 from bench.judge.scheduler import Graded
-from bench.judge.schemas import Kind, Language, Outcome
+from bench.judge.schemas import InputMode, Kind, Language, Outcome
 from bench.records import GradeOrder, GradeReport, SourceFile
 from bench.results.rows import GradeOrigin
 from bench.seeds import commitment
@@ -55,6 +55,7 @@ def order_for(submission: Submission, grade_id: str, seed: bytes, config: JudgeC
         language=submission.language,
         source=submission.source,
         library=str(submission.library) if submission.library else None,
+        binding=submission.language is Language.PYTHON and config.input_mode in (InputMode.PY_BINDING, InputMode.ANY),
         workspace_bytes=submission.workspace_bytes,
         preset=submission.caller.setup.preset,
         protocol=config.preview_protocol if submission.is_preview else config.final_protocol,

@@ -128,11 +128,18 @@ class Session:
                     flush_caches(view)
                 if runner.workspace and self.arena.workspace:
                     flush_caches(self.arena.workspace.bytes)
+        if runner.checked:
+            runner.describe(self._bytes(prepared, runner.workspace))
         with self.watch.stage("call"):
             timing = runner.call(prepared.slots, limit_ns, case.stage, self.watch, warm=timed)
         with self.watch.stage("compare"):
             self._check(prepared, runner.workspace)
         return timing
+
+    def _bytes(self, prepared: Prepared, workspace: bool) -> list[int]:
+        """Bytes of each argument, 0 where it is no array."""
+        arrays = [prepared.views[name].nbytes if name in prepared.views else 0 for name in self.task.arguments]
+        return [*arrays, *([self.arena.workspace_bytes] if workspace else [])]
 
     def _check(self, prepared: Prepared, workspace: bool) -> None:
         """Raises Rejected when a canary is broken (`tampered`) or an output is out of bounds (`wrong`)."""

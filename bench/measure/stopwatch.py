@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 # Not the judge's overhead: the work that a grade exists for, and what its honesty costs.
-WORK_STAGES = frozenset({"build", "kernel", "oracle", "values", "compare", "flush", "wait"})
+WORK_STAGES = frozenset({"build", "kernel", "oracle", "values", "compare", "flush", "wait", "tools"})
 
 
 class Stopwatch:

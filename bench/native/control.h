@@ -23,5 +23,6 @@ struct kc_control {
   _Atomic int64_t admitted;          /* set by the judge: the library may be loaded */
   int64_t fault;                     /* 1 + the argument whose buffer or guard a memory fault lay in, or 0 */
   char message[KC_MESSAGE];          /* the runner's words, for the log only */
+  int64_t bytes[KC_ARGUMENTS];       /* of each array at this call, for a checked runner (runner.c) */
 };
 #endif

@@ -1,6 +1,7 @@
 """The judge's native helper as typed Python functions, built on first use and cached by content."""
 
 import ctypes
+import fcntl
 import mmap
 import os
 from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_int64, c_uint64, c_void_p
@@ -46,19 +47,21 @@ class Control(ctypes.Structure):
         ("admitted", c_int64),
         ("fault", c_int64),
         ("message", ctypes.c_char * 2048),
+        ("bytes", c_int64 * MAX_ARGUMENTS),
     )
 
 
 def control_page() -> tuple[int, Control]:
     """A new control page: its descriptor, for the runner to map, and the page as it is mapped here."""
-    fd = os.memfd_create("control", os.MFD_CLOEXEC)
+    fd = os.memfd_create("control", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     os.ftruncate(fd, mmap.PAGESIZE)
+    fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
     return fd, Control.from_buffer(mmap.mmap(fd, mmap.PAGESIZE))
 
 
-def runner_program() -> Path:
-    """The process that native submissions run in."""
-    return build("runner.c", "", ("-O2",))
+def runner_program(checks: tuple[str, ...] = ()) -> Path:
+    """The process that native submissions run in; with the compiler's options `checks`, one that a tool looks into."""
+    return build("runner.c", "", ("-O1", "-g", "-DKC_CHECKED", *checks) if checks else ("-O2",))
 
 
 def replay_program() -> Path:

@@ -1,10 +1,12 @@
 """The process that a Python submission runs in; started by path with `python -I`, it sees nothing of the judge.
 
-argv: control-fd, cores "1,2", sealed "1" or "0", waiter.so, shim.py, module.py, symbol, then "fd:bytes:writable" (or
-"-") an argument.
+argv: control-fd, cores "1,2", when the system call filter comes ("first": before the module is loaded, "last": after
+that, "never"), waiter.so, the modules "a,b" to import before it, shim.py, module.py, symbol, then "fd:bytes:writable"
+(or "-") an argument.
 """
 
 import ctypes
+import importlib
 import mmap
 import os
 import runpy
@@ -39,7 +41,7 @@ def load_waiter(path: str) -> ctypes.PyDLL:
 
 
 def main() -> int:
-    control_fd, cores, sealed, waiter_path, shim_path, module_path, symbol, *words = sys.argv[1:]
+    control_fd, cores, sealed, waiter_path, modules, shim_path, module_path, symbol, *words = sys.argv[1:]
     base = [borrow(word) for word in words]
     page = mmap.mmap(int(control_fd), mmap.PAGESIZE)
     control = ctypes.addressof(ctypes.c_char.from_buffer(page))
@@ -50,8 +52,15 @@ def main() -> int:
     os.closerange(3, 4096)
     waiter = load_waiter(waiter_path)
     arguments = runpy.run_path(shim_path)["arguments"]
+    for name in modules.split(","):
+        importlib.import_module(name)
+    kernels: list[Any] = []
+    call = called(waiter, control, kernels, arguments, base)  # before the filter: it is a piece of native code
     waiter.kc_py_wait_admitted(control)
     os.sched_setaffinity(0, {int(core) for core in cores.split(",")})
+    if sealed == "first" and waiter.kc_py_seal():
+        waiter.kc_py_say(control, STARTING, b"the kernel refused the system call filter")
+        return 71
     waiter.kc_py_say(control, LOADING, b"")
     try:
         kernel = runpy.run_path(module_path).get(symbol)
@@ -61,8 +70,8 @@ def main() -> int:
     if not callable(kernel):
         waiter.kc_py_say(control, NO_SYMBOL, f"the module defines no function '{symbol}'".encode())
         return 69
-    call = called(waiter, control, kernel, arguments, base)  # before the seal: it is a piece of native code
-    if sealed == "1" and waiter.kc_py_seal():
+    kernels.append(kernel)
+    if sealed == "last" and waiter.kc_py_seal():
         waiter.kc_py_say(control, STARTING, b"the kernel refused the system call filter")
         return 71
     waiter.kc_py_say(control, READY, b"")
@@ -70,15 +79,15 @@ def main() -> int:
     return 0
 
 
-def called(waiter: ctypes.PyDLL, control: int, kernel: Any, arguments: Any, base: list[Any]) -> Any:
-    """The kernel as the native loop calls it."""
+def called(waiter: ctypes.PyDLL, control: int, kernels: list[Any], arguments: Any, base: list[Any]) -> Any:
+    """The kernel, which will be put in `kernels`, as the native loop calls it."""
 
     def slot(index: int) -> int:
         return int(waiter.kc_py_slot(control, index))
 
     def call() -> None:
         try:
-            kernel(*arguments(base, slot))
+            kernels[0](*arguments(base, slot))
         except BaseException:  # noqa: BLE001 - as above
             waiter.kc_py_say(control, RAISED, traceback.format_exc(limit=-8).encode()[-2000:])
             os._exit(70)

@@ -10,12 +10,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
 from bench import process
 from bench.build.toolchain import Artifact
 from bench.errors import JudgeFault
+from bench.gates.imports import python_modules
 from bench.judge.schemas import Language, Outcome
 from bench.measure.stopwatch import Stopwatch
 from bench.measure.urgency import make_fair, make_urgent, urgent
@@ -38,7 +40,9 @@ WARM_LEAST_NS, WARM_MOST_NS = 100_000, 2_000_000
 # A call whose thread had no core for longer than this – another task had it, or the host took it – was disturbed: its
 # time is not the kernel's.
 DISTURBED_SHARE, DISTURBED_NS = 0.01, 5_000
-LOG_TAIL_BYTES = 4096
+LOG_TAIL_BYTES, REPORT_BYTES = 4096, 64 << 10
+# A sanitizer puts red zones around everything on the stack.
+CHECKED_STACK_BYTES = 256 << 20
 # The runner's own clock agrees with ours when a call's two times, each without its empty call, differ by no more.
 AGREE_NS, AGREE_SHARE = 20_000, 0.002
 # What is taken off a call's time is small: an empty call never leaves the native loop.
@@ -62,31 +66,40 @@ class Runner:
         arena: Arena,
         cores: Sequence[int],
         workspace: bool,
+        checks: tuple[str, ...] = (),
     ) -> None:
+        """`checks` are the options of a sanitizer that the artifact was built with: a runner of its own, without
+        a limit on addresses, and may read the files that a report needs."""
         self._sandbox = sandbox
         self._fd, self._control = helper.control_page()
         self._generation = 0
         self._arguments = (*arena.task.arguments, "workspace")
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`; no folder: a submission could remove it
         self.workspace = workspace
+        self.checked = bool(checks)
         self.pid = 0
         self.urgent = False
         self._last_ns = self._others_ns = self._awake_at = 0
         self.empty_ns = 0
-        program, visible = _program(artifact)
-        sealed = str(int(sandbox.level > Level.LIMITS))
-        head = [*program, str(self._fd), ",".join(str(core) for core in cores), sealed]
+        program, visible = _program(artifact, checks)
+        sealed = sandbox.level > Level.LIMITS
+        head = [*program, str(self._fd), ",".join(str(core) for core in cores)]
         if artifact.language is Language.PYTHON:
-            head.append(str(helper.python_waiter()))
+            when = ("last" if artifact.binding else "first") if sealed else "never"
+            head += [when, str(helper.python_waiter()), ",".join(python_modules())]
+        else:
+            head.append(str(int(sealed) + int(sealed and self.checked)))
         argv = [*head, str(shim), str(artifact.path), arena.task.name, *arena.descriptions(workspace)]
         lent = arena.lent(workspace)
         fds = [self._fd, *(buffer.fd for buffer in lent)]
         limits = run_limits(sum(buffer.size for buffer in lent), CPU_S)
+        if self.checked:
+            limits = replace(limits, memory_bytes=None, stack_bytes=CHECKED_STACK_BYTES)
         visible = [*visible, shim, artifact.path]
         self._process = sandbox.spawn(argv, limits, folder, self._log, fds, visible)
 
-    def load(self) -> None:
-        """Let the process, which waits for this, load the library; calibrate its empty call.
+    def load(self, timed: bool = True) -> None:
+        """Let the process, which waits for this, load the library; for one to be timed, calibrate its empty call.
 
         Raises:
             Rejected: it does not load, lacks the symbol, or ends or hangs meanwhile.
@@ -96,8 +109,12 @@ class Runner:
         self._control.admitted = 1
         self._await(self._loaded)
         self.pause()
-        self.urgent = make_urgent(self.pid)
-        self.empty_ns = self._calibrate()
+        if timed:
+            self.urgent = make_urgent(self.pid)
+            self.empty_ns = self._calibrate()
+        else:
+            self.resume()
+            self.pause()
         self._others_ns = self.watched.others_ns()  # what threads did while loading is no work on a call
         self._home = self.watched.stance()
 
@@ -194,6 +211,19 @@ class Runner:
             )
         return empty_ns
 
+    def describe(self, nbytes: Sequence[int]) -> None:
+        """Tell a checked runner how many bytes each argument of the coming call has (0 where it is no array)."""
+        self._control.bytes[: len(nbytes)] = nbytes
+
+    @property
+    def exit_code(self) -> int | None:
+        """How the process ended: None while it is there, negative for a signal."""
+        return self._process.returncode
+
+    def printed(self) -> str:
+        """The end of what it printed, long enough for a sanitizer's report."""
+        return tail(self._log, REPORT_BYTES)
+
     def call(self, slots: Sequence[int], limit_ns: int, stage: str, watch: Stopwatch, warm: bool = False) -> Timing:
         """One call of the kernel, the process stopped before and after; elapsed has the empty call taken off.
 
@@ -228,7 +258,7 @@ class Runner:
         The values of the coming call lie in the buffers, and its clock does not run yet.
         """
         busy_ns = self.watched.others_ns() - self._others_ns
-        if busy_ns > IDLE_NS:
+        if busy_ns > IDLE_NS and not self.checked:  # a sanitizer has a thread of its own
             message = f"its threads worked for {busy_ns / 1e3:.0f} us between two calls; finish all work in the call"
             raise Rejected(Outcome.TAMPERED, "threads", {"message": message})
 
@@ -314,16 +344,16 @@ class Runner:
         os.close(self._fd)
 
 
-def tail(log: IO[bytes]) -> str:
+def tail(log: IO[bytes], nbytes: int = LOG_TAIL_BYTES) -> str:
     """The end of what a submission printed."""
-    log.seek(max(log.seek(0, os.SEEK_END) - LOG_TAIL_BYTES, 0))
+    log.seek(max(log.seek(0, os.SEEK_END) - nbytes, 0))
     return log.read().decode(errors="replace")
 
 
-def _program(artifact: Artifact) -> tuple[list[str], list[Path]]:
+def _program(artifact: Artifact, checks: tuple[str, ...]) -> tuple[list[str], list[Path]]:
     """The program that loads an artifact, and what it needs to see of the host beside the toolchain."""
     if artifact.language is not Language.PYTHON:
-        runner = helper.runner_program()
+        runner = helper.runner_program(checks)
         return [str(runner)], [runner]
     roots = {Path(sys.prefix), Path(sys.base_prefix)} - {Path("/usr")}
     return [sys.executable, "-I", str(_HOST)], [*sorted(roots), _HOST, helper.python_waiter()]

@@ -64,6 +64,8 @@ def judge_config(layout: RunLayout, wave: Wave, plan: Plan, slot: JudgeSlot) -> 
         final_protocol=settings.final_protocol,
         preview_protocol=settings.preview_protocol,
         failed_submit_step_s=settings.judge_failed_submit_step_seconds,
+        evaluation=settings.judge_evaluation,
+        evaluation_timeout_s=settings.judge_evaluation_timeout_seconds,
         warm_up=settings.judge_warm_up,
         queue_limit=settings.judge_queue_limit,
         max_body_bytes=settings.judge_max_body_bytes,

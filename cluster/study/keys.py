@@ -8,7 +8,8 @@ from pydantic import BaseModel, BeforeValidator, Field
 
 from agent.budget import BudgetMode
 from agent.seal import SealMode
-from bench.config import FinalProtocol, PreviewProtocol
+from bench.config import EvaluationTools, FinalProtocol, PreviewProtocol
+from bench.evaluation import LONGEST_S, USUAL, USUAL_TIMEOUT_S
 from bench.judge.schemas import InputMode, Language, Preset, SubmissionMode
 from bench.judge.search.config import ProviderUrl
 from bench.places import RUN_ROOT
@@ -266,6 +267,13 @@ class JudgeKeys(BaseModel):
     judge_failed_submit_step_seconds: Annotated[
         float, Field(ge=0, le=600), Key("judge", "A failed submit is answered after a multiple of so long.", "s")
     ] = 10.0
+    judge_evaluation: Annotated[
+        EvaluationTools,
+        Key("judge", "Tools that look at what a submit is about to credit: name[:policy[:seconds]] each."),
+    ] = USUAL
+    judge_evaluation_timeout_seconds: Annotated[
+        int, Field(ge=1, le=LONGEST_S), Key("judge", "What all those tools have together for one submission.", "s")
+    ] = USUAL_TIMEOUT_S
     judge_warm_up: Annotated[
         bool, Key("judge", "Build denominators of the job's kernels while nothing waits; else on demand alone.")
     ] = True

@@ -1,0 +1,79 @@
+"""Builds a submission and looks at what came out, before any of it runs: the one way to an artifact that is loaded."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+from bench.build import builder
+from bench.build.toolchain import Artifact
+from bench.gates import binary, imports, instructions, origins, text
+from bench.judge.schemas import Language, Outcome
+from bench.records import SubmissionOrder
+from bench.sandbox import Sandbox
+from bench.task import Task
+from bench.verdict import Rejected
+
+
+def artifact_path(folder: Path, task: Task, order: SubmissionOrder) -> Path:
+    """Where `make` leaves the file that a runner loads."""
+    suffix = order.language.suffix if order.library is None and order.language is Language.PYTHON else ".so"
+    return folder / f"{task.name}{suffix}"
+
+
+def make(
+    sandbox: Sandbox, folder: Path, task: Task, order: SubmissionOrder, flags: tuple[str, ...] = ()
+) -> tuple[Artifact, dict[str, Any]]:
+    """The order's artifact in `folder`, built with `flags` behind the usual ones, or a copy of its library.
+
+    Returns:
+        The artifact, and what the gates noted of it for the grade's provenance.
+
+    Raises:
+        Rejected: it does not build (`build_failed`), or it is something that is not to be run (`policy`).
+        EnvironmentFault: a compiler or another tool is missing.
+    """
+    if order.library is not None:
+        copy = artifact_path(folder, task, order)
+        take(Path(order.library), copy)
+        return Artifact(copy, order.language), _check_binary(sandbox, folder, copy, task.name, order.language)
+    assert order.source is not None
+    text.check(order.source, order.language)
+    built = _built(sandbox, folder, task, order, flags)
+    if order.language is Language.PYTHON:
+        if not order.binding:
+            imports.check_python(order.source)
+        return built, {}
+    origins.check(folder / f"{task.name}{order.language.suffix}", order.language)
+    binary.check_object(built.path, task.name)
+    return built, _check_binary(sandbox, folder, built.path, task.name, order.language)
+
+
+def _built(sandbox: Sandbox, folder: Path, task: Task, order: SubmissionOrder, flags: tuple[str, ...]) -> Artifact:
+    """Build; a compiler's words about a file that it should not have read are not handed on."""
+    assert order.source is not None
+    try:
+        return builder.build_submission(sandbox, folder, task, order.language, order.source, flags)
+    except Rejected as rejected:
+        source = folder / f"{task.name}{order.language.suffix}"
+        if rejected.property == "build" and (path := origins.reached_for(sandbox, folder, source, order.language)):
+            raise origins.included(path) from rejected
+        raise
+
+
+def take(library: Path, copy: Path) -> None:
+    """Copy what is there now: its owner may put another file in its place at any time.
+
+    Raises:
+        Rejected: (`build_failed`) it cannot be read.
+    """
+    try:
+        shutil.copyfile(library, copy)
+    except OSError as error:
+        message = f"{library.name} cannot be read ({error.strerror}); build it again"
+        raise Rejected(Outcome.BUILD_FAILED, "load", {"message": message}) from error
+
+
+def _check_binary(sandbox: Sandbox, folder: Path, path: Path, entry: str, language: Language) -> dict[str, Any]:
+    library = binary.check(path, entry, language)
+    hidden = instructions.check(sandbox, folder, library.code)
+    return {"system_call_bytes": hidden} if hidden else {}

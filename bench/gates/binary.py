@@ -1,0 +1,243 @@
+"""Rejects a library by what the loader would do with it: what it shows, needs, runs at load time and may write to."""
+
+import ctypes
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from elftools.common.exceptions import ELFError
+from elftools.elf.elffile import ELFFile
+
+from bench.build.toolchain import Trace
+from bench.gates import imports
+from bench.judge.schemas import Language, Outcome
+from bench.verdict import Rejected
+
+LARGEST_BYTES, MOST_SYMBOLS = 64 << 20, 20_000
+_PAGE = 4096
+_WRITE, _EXECUTE = 2, 1
+# Entries of the dynamic section that make the loader call code of the library, when it loads it or lets it go.
+_CALLED = ("DT_INIT", "DT_INIT_ARRAY", "DT_PREINIT_ARRAY", "DT_FINI", "DT_FINI_ARRAY")
+_REDIRECTS = ("DT_RPATH", "DT_RUNPATH", "DT_AUDIT", "DT_DEPAUDIT", "DT_FILTER", "DT_AUXILIARY")
+_TEXT_RELOCATIONS = 0x4  # DF_TEXTREL of DT_FLAGS
+# R_X86_64_ and R_AARCH64_: 64, GLOB_DAT, JUMP_SLOT, RELATIVE, and those of thread-local data. No IRELATIVE, no COPY.
+_RELOCATIONS = {
+    "EM_X86_64": {1, 6, 7, 8, 16, 17, 18, 36},
+    "EM_AARCH64": {257, 1025, 1026, 1027, 1028, 1029, 1030, 1031},
+}
+_IRELATIVE = {"EM_X86_64": 37, "EM_AARCH64": 1032}
+# What the linker itself adds to what a library shows.
+_LINKERS = {"_init", "_fini", "_edata", "_end", "__bss_start", "_bss_end__", "__bss_end__", "__bss_start__", "__end__"}
+_RUNTIMES = (
+    *("libc.so.6", "libm.so.6", "libmvec.so.1", "libgomp.so.1", "libgcc_s.so.1", "libstdc++.so.6", "libgfortran.so.5"),
+    *("libquadmath.so.0", "libpthread.so.0", "libdl.so.2", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"),
+)
+
+
+@dataclass(frozen=True)
+class Library:
+    """A shared object as the loader sees it: by its segments, whatever its sections say."""
+
+    machine: str
+    shown: frozenset[str]
+    wanted: frozenset[str]
+    libraries: tuple[str, ...]
+    tags: frozenset[str]
+    flags: int
+    relocations: frozenset[int]
+    outside: bool  # a relocation writes to what is not the library's own data
+    access: tuple[int, ...]  # of each loaded segment
+    stack: int | None
+    code: bytes
+
+
+def check(path: Path, entry: str, language: Language) -> Library:
+    """Look at a library that is to be loaded for its function `entry`; returns it as it was read.
+
+    Raises:
+        Rejected: (`policy`) it has code that runs when it is loaded (`init_code`), memory that can be written and run
+            (`segments`), other functions to show than its entry point (`symbols`), or calls what no kernel needs
+            (`imports`); (`build_failed`) it is no shared object that can be read.
+    """
+    try:
+        if path.stat().st_size > LARGEST_BYTES:
+            raise _refused("segments", f"it is larger than {LARGEST_BYTES >> 20} MiB; compute tables instead")
+        with path.open("rb") as file:
+            library = read(file)
+    except (ELFError, OSError, ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError) as error:
+        message = f"it is no shared library that can be read ({error}); build one for this machine"
+        raise Rejected(Outcome.BUILD_FAILED, "load", {"message": message}) from error
+    _check_load(library)
+    _check_memory(library)
+    _check_names(library, entry)
+    # A name that no runtime has is a slip; the loader will say so.
+    imports.check(filter(_is_the_runtimes, sorted(library.wanted)), library.libraries, language)
+    return library
+
+
+def _check_load(library: Library) -> None:
+    if _IRELATIVE[library.machine] in library.relocations:
+        raise _refused("init_code", "it chooses functions while it is loaded (ifunc); choose when it is called")
+    for tag in _CALLED:
+        if tag in library.tags:
+            raise _refused(
+                "init_code",
+                f"it has code that runs when it is loaded or unloaded ({tag}): a constructor, a destructor, a global"
+                " object such as those of <iostream>; do all work in the call. Link a library with -nostartfiles",
+            )
+    for tag in _REDIRECTS:
+        if tag in library.tags:
+            raise _refused("imports", f"it tells the loader where to look ({tag}); leave that out")
+
+
+def _check_memory(library: Library) -> None:
+    if library.stack is None or library.stack & _EXECUTE:
+        raise _refused(
+            "segments", "it needs a stack that can be executed: a nested function whose address is taken, or assembly"
+            " without .note.GNU-stack; write a plain function"
+        )  # fmt: skip
+    if any(access & _WRITE and access & _EXECUTE for access in library.access):
+        raise _refused("segments", "it has memory that can be written to and executed; keep code and data apart")
+    if library.flags & _TEXT_RELOCATIONS or "DT_TEXTREL" in library.tags:
+        raise _refused("segments", "its code is changed while it is loaded (text relocations); compile with -fPIC")
+    if library.outside or not library.relocations <= _RELOCATIONS[library.machine]:
+        raise _refused("segments", "it has relocations that no compiler makes; use the linker's own")
+
+
+def _check_names(library: Library, entry: str) -> None:
+    others = sorted(library.shown - {entry} - _LINKERS)
+    if others:
+        raise _refused(
+            "symbols", f"it shows '{others[0]}' beside its entry point; compile with -fvisibility=hidden, and show"
+            f" '{entry}' alone"
+        )  # fmt: skip
+
+
+def _refused(property: str, message: str) -> Rejected:
+    return Rejected(Outcome.POLICY, property, {"message": message})
+
+
+def check_object(path: Path, entry: str) -> None:
+    """Look at the object file of a submission for functions that would stand in for those of the runtimes.
+
+    Raises:
+        Rejected: (`policy`, `symbols`) it defines one of their names.
+    """
+    with Trace.OBJECT.of(path).open("rb") as file:
+        names = set(_defined(ELFFile(file))) - {entry}
+    for name in sorted(names):
+        if _is_the_runtimes(name):
+            raise _refused(
+                "symbols", f"it defines '{name}', a name of the runtime libraries; rename it, or make it static"
+            )  # fmt: skip
+
+
+def _defined(elf: Any) -> Iterator[str]:
+    """Names that an object defines for others; C++'s weak ones are copies of templates and inline functions."""
+    for symbol in elf.get_section_by_name(".symtab").iter_symbols():
+        binding, is_weak_copy = symbol["st_info"]["bind"], symbol.name.startswith("_Z")
+        if symbol["st_shndx"] == "SHN_UNDEF" or binding not in ("STB_GLOBAL", "STB_WEAK", "STB_LOOS"):
+            continue
+        if binding == "STB_GLOBAL" or not is_weak_copy:
+            yield symbol.name.partition("@")[0]
+
+
+@lru_cache(maxsize=1024)
+def _is_the_runtimes(name: str) -> bool:
+    return any(_has(library, name) for library in _runtimes())
+
+
+def _has(library: ctypes.CDLL, name: str) -> bool:
+    try:
+        return bool(library[name])
+    except AttributeError:
+        return False
+
+
+@lru_cache(maxsize=1)
+def _runtimes() -> list[ctypes.CDLL]:
+    found = []
+    for name in _RUNTIMES:
+        with suppress(OSError):  # a machine without Fortran grades none
+            found.append(ctypes.CDLL(name))
+    return found
+
+
+def read(file: BinaryIO) -> Library:
+    """Read a shared object by its program headers.
+
+    Raises:
+        ELFError, ValueError, ...: it is none, or contradicts itself.
+    """
+    elf = ELFFile(file)
+    if elf["e_type"] != "ET_DYN" or elf["e_machine"] not in _RELOCATIONS or elf.elfclass != 64:
+        raise ValueError("not a 64-bit shared object for x86-64 or aarch64")
+    segments = list(elf.iter_segments())
+    loaded = [segment for segment in segments if segment["p_type"] == "PT_LOAD"]
+    _check_layout(loaded)
+    dynamics = [segment for segment in segments if segment["p_type"] == "PT_DYNAMIC"]
+    if len(dynamics) != 1 or _file_offset(loaded, dynamics[0]["p_vaddr"]) != dynamics[0]["p_offset"]:
+        raise ValueError("its dynamic section is not where the loader would look")
+    dynamic: Any = dynamics[0]
+    tags = list(dynamic.iter_tags())
+    relocations = list(_relocations(dynamic))
+    symbols = _symbols(dynamic, relocations)
+    stack = [segment["p_flags"] for segment in segments if segment["p_type"] == "PT_GNU_STACK"]
+    return Library(
+        machine=elf["e_machine"],
+        shown=frozenset(name for name, defined in symbols if defined),
+        wanted=frozenset(name for name, defined in symbols if not defined),
+        libraries=tuple(tag.needed for tag in tags if tag.entry.d_tag == "DT_NEEDED"),
+        tags=frozenset(str(tag.entry.d_tag) for tag in tags),
+        flags=sum(tag.entry.d_val for tag in tags if tag.entry.d_tag == "DT_FLAGS"),
+        relocations=frozenset(kind for kind, _, _ in relocations),
+        outside=any(not _is_own_data(loaded, at) for _, _, at in relocations),
+        access=tuple(segment["p_flags"] for segment in loaded),
+        stack=stack[-1] if stack else None,
+        code=b"".join(segment.data() for segment in loaded if segment["p_flags"] & _EXECUTE),
+    )
+
+
+def _check_layout(loaded: list[Any]) -> None:
+    """Raises ValueError when one segment would be loaded over another: the file would not show what is there."""
+    end = 0
+    for segment in loaded:
+        if segment["p_vaddr"] // _PAGE * _PAGE < end:
+            raise ValueError("its segments lie on top of each other")
+        end = -(-(segment["p_vaddr"] + segment["p_memsz"]) // _PAGE) * _PAGE
+
+
+def _file_offset(loaded: list[Any], address: int) -> int | None:
+    for segment in loaded:
+        if segment["p_vaddr"] <= address < segment["p_vaddr"] + segment["p_filesz"]:
+            return int(address - segment["p_vaddr"] + segment["p_offset"])
+    return None
+
+
+def _is_own_data(loaded: list[Any], address: int) -> bool:
+    return any(
+        segment["p_flags"] & _WRITE and segment["p_vaddr"] <= address <= segment["p_vaddr"] + segment["p_memsz"] - 8
+        for segment in loaded
+    )
+
+
+def _relocations(dynamic: Any) -> Iterator[tuple[int, int, int]]:
+    """(type, index of its symbol, address) of everything that the loader will fill in."""
+    for table in dynamic.get_relocation_tables().values():
+        for relocation in table.iter_relocations():
+            # RELR holds nothing but relative ones, and does not say so.
+            packed = "r_info" not in relocation.entry
+            kind = None if packed else relocation["r_info_type"]
+            yield (8 if kind is None else kind), 0 if packed else relocation["r_info_sym"], relocation["r_offset"]
+
+
+def _symbols(dynamic: Any, relocations: list[tuple[int, int, int]]) -> list[tuple[str, bool]]:
+    """(name, defined here) of every dynamic symbol that the loader can find, by name or from a relocation."""
+    count = max([dynamic.num_symbols(), *(index + 1 for _, index, _ in relocations)])
+    if count > MOST_SYMBOLS:
+        raise ValueError(f"more than {MOST_SYMBOLS} symbols")
+    found = (dynamic.get_symbol(index) for index in range(1, count))
+    return [(symbol.name, symbol["st_shndx"] != "SHN_UNDEF") for symbol in found if symbol.name]

@@ -1,0 +1,92 @@
+"""Rejects what calls a function, or needs a library, that no kernel of its language needs (`imports.yaml`)."""
+
+import ast
+import fnmatch
+import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from bench.judge.schemas import Language, Outcome
+from bench.verdict import Rejected
+
+_SUFFIXES = "(?:f|l|f16|f32|f64|f128|f32x|f64x)?"
+
+
+def check(functions: Iterable[str], libraries: Iterable[str], language: Language) -> None:
+    """Look at what a library leaves to the loader: the names of functions and data, and of other libraries.
+
+    Raises:
+        Rejected: (`policy`) one of them is not allowed; the message names it.
+    """
+    for library in libraries:
+        if library not in _rules()["libraries"].split():
+            raise _rejected(f"it needs the library '{library}'; kernels are linked with the runtimes alone")
+    for name in functions:
+        if not allowed(name, language):
+            raise _rejected(f"it uses '{name}', which no kernel needs: compute, and return")
+
+
+def _rejected(message: str) -> Rejected:
+    return Rejected(Outcome.POLICY, "imports", {"message": message})
+
+
+def allowed(name: str, language: Language) -> bool:
+    """Whether a submission in `language` may use that function of its runtimes."""
+    admitted, refused = _patterns(language)
+    return bool(admitted.fullmatch(name)) and not refused.fullmatch(name)
+
+
+@lru_cache(maxsize=8)
+def _patterns(language: Language) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    rules = _rules()
+    names = "|".join(map(re.escape, rules["math"].split()))
+    own = rules[language.value] if language in (Language.CPP, Language.FORTRAN) else []
+    listed = "|".join(map(_pattern, [*_words(rules["c"]), *_words(own)]))
+    admitted = f"(?:{names}){_SUFFIXES}|__(?:{names}){_SUFFIXES}_finite|{listed}"
+    return re.compile(admitted), re.compile("|".join(map(_pattern, _words(rules["refused"]))))
+
+
+def _pattern(glob: str) -> str:
+    return fnmatch.translate(glob).removesuffix(r"\Z").removesuffix(r"\z")
+
+
+def _words(lines: Iterable[str]) -> Iterator[str]:
+    for line in lines:
+        yield from line.split()
+
+
+@lru_cache(maxsize=1)
+def _rules() -> dict[str, Any]:
+    rules: dict[str, Any] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+    return rules
+
+
+def python_modules() -> tuple[str, ...]:
+    """The modules that a Python submission may import, and their parts that have to be loaded early."""
+    return (*_rules()["python"].split(), *_rules()["python_parts"].split())
+
+
+def check_python(source: str) -> None:
+    """Look at the import statements of a module; what it imports by other means meets the filter.
+
+    Raises:
+        Rejected: (`policy`) a module is not on the list; the message names it.
+    """
+    known = {name.partition(".")[0] for name in python_modules()}
+    for node in ast.walk(ast.parse(source)):
+        for name in _imported(node):
+            if name.partition(".")[0] not in known:
+                raise _rejected(f"it imports '{name}', which no kernel needs; use NumPy and what computes")
+
+
+def _imported(node: ast.AST) -> list[str]:
+    match node:
+        case ast.Import():
+            return [alias.name for alias in node.names]
+        case ast.ImportFrom():
+            return [node.module or "."]
+    return []

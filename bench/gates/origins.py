@@ -1,0 +1,116 @@
+"""Rejects what took in other files at build time, or set flags of its own: read off what the compiler itself noted."""
+
+import os
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+
+from bench.build.toolchain import Trace, toolchains
+from bench.gates.text import code_only
+from bench.judge.schemas import Language, Outcome
+from bench.process import Limits, run
+from bench.sandbox import BUILD_LIMITS, Level, Sandbox
+from bench.verdict import Rejected
+
+_MARKER = re.compile(r'^# \d+ "((?:[^"\\]|\\.)*)"')
+_PRAGMA = re.compile(r"^\s*#\s*pragma\s+GCC\s+(optimize|target|push_options|pop_options|reset_options)\b", re.MULTILINE)
+_ATTRIBUTES = re.compile(r"(?:\b__attribute(?:__)?\s*\(\s*\(|\[\s*\[)")
+_SETS_FLAGS = re.compile(r"\b(?:__)?(optimize|target|target_clones)(?:__)?\s*\(")
+
+
+def check(source: Path, language: Language) -> None:
+    """Look at the traces of a finished build of `source`.
+
+    Raises:
+        Rejected: (`policy`) preprocessor or assembler read a file that is not the compiler's own (`include`), or a
+            pragma or an attribute changes optimisation or target (`flags`).
+    """
+    for path in files_read(source):
+        if path != source.name and not _is_compilers(path, language):
+            raise included(path)
+    if language in (Language.C, Language.CPP) and (what := own_flags(source, language)):
+        message = f"'{what}' changes the compiler's flags; both sides are built with the same ones: take it out"
+        raise Rejected(Outcome.POLICY, "flags", {"message": message})
+
+
+def included(path: str) -> Rejected:
+    message = f"it reads the file '{path}' when it is built; only the compiler's own headers can be included"
+    return Rejected(Outcome.POLICY, "include", {"message": message})
+
+
+def reached_for(sandbox: Sandbox, folder: Path, source: Path, language: Language) -> str:
+    """A file of another folder that a source whose build failed names in an #include, or nothing."""
+    if language not in (Language.C, Language.CPP):
+        return ""
+    chain = toolchains()[language]
+    argv = [chain.compiler, *chain.flags, "-M", "-MG", "-MF", Trace.INCLUDED.of(source).name, source.name]
+    sandbox.run(argv, BUILD_LIMITS, folder)
+    read = [path for path in files_read(source) if "/" in path and not _is_compilers(path, language)]
+    return read[0] if read else ""
+
+
+def files_read(source: Path) -> Iterator[str]:
+    """Every file that the build took in, as preprocessor and assembler noted it: `.incbin` is in it, too."""
+    for trace in (Trace.INCLUDED, Trace.ASSEMBLED):
+        if (noted := trace.of(source)).is_file():
+            yield from _prerequisites(noted.read_text(encoding="utf-8", errors="replace"))
+
+
+def _prerequisites(rule: str) -> Iterator[str]:
+    """The files behind the colon of a make rule; spaces in their names are escaped."""
+    _, _, listed = rule.replace("\\\n", " ").partition(": ")
+    for word in re.findall(r"(?:[^\s\\]|\\.)+", listed):
+        yield re.sub(r"\\(.)", r"\1", word).replace("$$", "$")
+
+
+def _is_compilers(path: str, language: Language) -> bool:
+    real = os.path.normpath(path)
+    return any(real.startswith(f"{folder}/") for folder in include_folders(toolchains()[language].compiler))
+
+
+@lru_cache(maxsize=8)
+def include_folders(compiler: str) -> tuple[str, ...]:
+    """The folders that a compiler searches for headers when it is told of none."""
+    environment = Sandbox(Level.LIMITS).environment(Path("/"))
+    language = "c++" if "++" in compiler else "c"
+    said = run([compiler, "-E", "-v", "-x", language, os.devnull], limits=Limits(wall_s=30), env=environment).output
+    _, _, listed = said.partition("search starts here:")
+    return tuple(
+        os.path.normpath(line.strip())
+        for line in listed.partition("End of search list.")[0].splitlines()
+        if line.startswith(" /")
+    )
+
+
+def own_flags(source: Path, language: Language) -> str:
+    """The first pragma or attribute of the submission itself that sets flags; macros are expanded by now."""
+    own = "".join(_own_lines(Trace.PREPROCESSED.of(source), source.name))
+    if found := _PRAGMA.search(own):
+        return f"#pragma GCC {found[1]}"
+    code = code_only(own, language)
+    for attributes in _ATTRIBUTES.finditer(code):
+        if found := _SETS_FLAGS.search(code, attributes.end(), _closing(code, attributes.end())):
+            return f"attribute {found[1]}"
+    return ""
+
+
+def _own_lines(preprocessed: Path, name: str) -> Iterator[str]:
+    """The lines of preprocessed text that come from the file `name`."""
+    ours = False
+    with preprocessed.open(encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            if marker := _MARKER.match(line):
+                ours = marker[1] == name
+            elif ours:
+                yield line
+
+
+def _closing(code: str, start: int) -> int:
+    """Where the two brackets that were opened before `start` are closed again."""
+    depth = 2
+    for position in range(start, len(code)):
+        depth += (code[position] in "([") - (code[position] in ")]")
+        if depth == 0:
+            return position
+    return len(code)

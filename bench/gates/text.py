@@ -1,0 +1,90 @@
+"""Rejects source that reads otherwise than it compiles: characters that hide, look-alikes, faked line numbers."""
+
+import io
+import re
+import tokenize
+import unicodedata
+from collections.abc import Iterator
+
+from bench.judge.schemas import Language, Outcome
+from bench.verdict import Rejected
+
+_SPACES = "\t\n\v\f\r"
+# Control, format (zero width, direction), surrogate, private and unassigned characters, line and paragraph separators.
+_HIDING = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+# Comments and literals, and numbers: the apostrophe in one of C++ (1'000) starts no literal.
+_C_LITERALS = re.compile(
+    r"""//[^\n]* | /\*.*?(?:\*/|\Z)
+    | \b(?:u8|[uUL])?R"(?P<mark>[^()\\\s]{0,16})\(.*?\)(?P=mark)"
+    | "(?:[^"\\\n]|\\.)*" | '(?:[^'\\\n]|\\.)*'
+    | (?P<number>(?<![\w.])\.?\d(?:'?[\w.]|(?<=[eEpP])[+-])*)""",
+    re.VERBOSE | re.DOTALL,
+)
+_FORTRAN_LITERALS = re.compile(r"""![^\n]*|'(?:[^'\n]|'')*'|"(?:[^"\n]|"")*\"""")
+_SPLICE = re.compile(r"\\[ \t]*\r?\n")
+_LINE_DIRECTIVE = re.compile(r"^[ \t\f\v]*(?:\#|%:|\?\?=)[ \t\f\v]*(?:line\b|\d)", re.MULTILINE)
+# `include` is a line of its own in Fortran, no statement; nothing else reads a file.
+_FORTRAN_INCLUDE = re.compile(r"^[ \t]*(?:!\$)?[ \t]*include[ \t]*(?:\w+_)?[ \t]*['\"]", re.MULTILINE | re.IGNORECASE)
+
+
+def check(source: str, language: Language) -> None:
+    """Look at a submission's text before anything reads it.
+
+    Raises:
+        Rejected: (`policy`) it holds a character that hides, code that is not ASCII, a line number of its own (these
+            are `text`) or, in Fortran, an include line (`include`).
+    """
+    for number, line in enumerate(source.split("\n"), 1):
+        for character in line:
+            if character not in _SPACES and unicodedata.category(character) in _HIDING:
+                raise _rejected(number, f"holds the character U+{ord(character):04X}, which nobody sees; take it out")
+    for number, line in enumerate(code_only(source, language).split("\n"), 1):
+        if not line.isascii():
+            other = next(character for character in line if not character.isascii())
+            what = f"{other!r} ({unicodedata.name(other, 'unnamed')})"
+            raise _rejected(number, f"has {what} in its code; outside comments and literals write ASCII alone")
+    if language in (Language.C, Language.CPP):
+        _check_directives(source, language)
+    if language is Language.FORTRAN and (found := _FORTRAN_INCLUDE.search(source)):
+        message = f"line {source.count(chr(10), 0, found.start()) + 1} includes a file; put all into one"
+        raise Rejected(Outcome.POLICY, "include", {"message": message})
+
+
+def _check_directives(source: str, language: Language) -> None:
+    """Raises Rejected for a `#line`: it would pass the lines below off as another file's."""
+    joined = _SPLICE.sub("", source)
+    if found := _LINE_DIRECTIVE.search(code_only(joined, language)):
+        number = joined.count("\n", 0, found.start()) + 1
+        raise _rejected(number, "sets line numbers or a file name (#line); take it out")
+
+
+def _rejected(number: int, what: str) -> Rejected:
+    return Rejected(Outcome.POLICY, "text", {"message": f"line {number} {what}"})
+
+
+def code_only(source: str, language: Language) -> str:
+    """`source` with comments and literals blanked, line by line as it was."""
+    match language:
+        case Language.C | Language.CPP:
+            return _C_LITERALS.sub(lambda found: found[0] if found["number"] else _blank(found[0]), source)
+        case Language.FORTRAN:
+            return _FORTRAN_LITERALS.sub(lambda found: _blank(found[0]), source)
+        case Language.PYTHON:
+            return "\n".join(_python_names(source))
+
+
+def _blank(text: str) -> str:
+    return "".join(character if character == "\n" else " " for character in text)
+
+
+def _python_names(source: str) -> Iterator[str]:
+    """The names of each line that has some; only they can be anything but ASCII in Python's code."""
+    found: dict[int, list[str]] = {}
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(source).readline):
+            if token.type == tokenize.NAME:
+                found.setdefault(token.start[0], []).append(token.string)
+    except (tokenize.TokenError, SyntaxError):
+        pass  # the build will say what does not parse
+    for number in range(1, max(found, default=0) + 1):
+        yield " ".join(found.get(number, []))

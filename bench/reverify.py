@@ -1,0 +1,112 @@
+"""Re-verify: what is about to be credited is built and run once more – elsewhere, twice, on values of its own."""
+
+import contextlib
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.build import builder
+from bench.court import Court
+from bench.errors import JudgeFault
+from bench.gates import artifacts
+from bench.inputs import Case, edge_cases, fuzzed_cases, sizes_text
+from bench.judge.schemas import Outcome
+from bench.measure.sampling import TimeLimits
+from bench.measure.session import Prepared, Session
+from bench.measure.stopwatch import Stopwatch
+from bench.records import GradeOrder
+from bench.reference import Twin
+from bench.runner.buffers import Arena, Placement
+from bench.runner.runner import Runner
+from bench.sandbox import Sandbox, scratch_folder
+from bench.seeds import hkdf
+from bench.task import Task
+from bench.verdict import Rejected
+
+STAGE = "reverify"
+FUZZED_CASES = 8
+
+Outputs = Mapping[str, NDArray[Any]]
+
+
+def reverify(order: GradeOrder, task: Task, court: Court, watch: Stopwatch) -> dict[str, Any]:
+    """Build the order's source again in a fresh folder, and call it on fresh cases in two fresh processes.
+
+    The second process has one more thread for OpenMP. What the first answers is held against the NumPy reference, what
+    the second answers against the float64 twin and, bit by bit, against the first.
+
+    Returns:
+        For the grade's provenance: how many cases there were, and on how many the two gave the same bits.
+
+    Raises:
+        Rejected: it fails there (`values`, `memory`, ...), or its second answer is wrong where the first was not
+            (`determinism`).
+        JudgeFault: the two oracles disagree.
+    """
+    seed = hkdf(bytes.fromhex(order.seed), STAGE)
+    cases = [*edge_cases(task, seed, STAGE), *fuzzed_cases(task, seed, STAGE, FUZZED_CASES)]
+    with scratch_folder() as folder, contextlib.closing(arena_for(task, cases, order)) as arena:
+        with watch.stage("build"):
+            artifact, _ = artifacts.make(court.sandbox, folder, task, order)
+            artifact = replace(artifact, binding=order.binding)
+            shim = builder.call_shim(court.sandbox, task, order.language, order.workspace_bytes > 0)
+            twin = Twin(court.sandbox, task)
+        session = Session(task, seed, arena, watch)
+        with contextlib.ExitStack() as stack:
+            first, second = (
+                stack.enter_context(
+                    contextlib.closing(
+                        Runner(sandbox, folder, artifact, shim, arena, court.untimed, order.workspace_bytes > 0)
+                    )
+                )
+                for sandbox in (court.sandbox, with_another_thread(court))
+            )
+            first.load(timed=False)
+            second.load(timed=False)
+            same = [agree(session, case, first, second, twin, number) for number, case in enumerate(cases)]
+    return {"cases": len(cases), "same_bits": sum(same)}
+
+
+def with_another_thread(court: Court) -> Sandbox:
+    """The court's sandbox, for a team of one thread more: a race that never shows in a team of one may show there."""
+    sandbox = court.sandbox
+    threads = int(sandbox.variables.get("OMP_NUM_THREADS", "1")) + 1
+    return replace(sandbox, variables={**sandbox.variables, "OMP_NUM_THREADS": str(threads)})
+
+
+def arena_for(task: Task, cases: list[Case], order: GradeOrder) -> Arena:
+    return Arena(task, [case.sizes for case in cases], order.workspace_bytes)
+
+
+def agree(session: Session, case: Case, first: Runner, second: Runner, twin: Twin, number: int) -> bool:
+    """Call both on one case; whether they gave the same bits. Faults are as in `reverify`."""
+    placement = (Placement.TAIL, Placement.HEAD, Placement.MIDDLE)[number % 3]
+    prepared = session.prepare(case, placement=placement)
+    limits = TimeLimits()
+    session.call(first, prepared, limits.now_ns)
+    answer = {name: prepared.views[name].copy() for name in session.task.outputs}
+    again = session.prepare(case, twin.oracle, placement)
+    try:
+        session.call(second, again, limits.now_ns)
+    except Rejected as rejected:
+        raise second_thoughts(rejected, case, same_bits(answer, again)) from rejected
+    return same_bits(answer, again)
+
+
+def same_bits(answer: Outputs, prepared: Prepared) -> bool:
+    return all(
+        np.array_equal(kept.view(np.uint8), prepared.views[name].view(np.uint8)) for name, kept in answer.items()
+    )
+
+
+def second_thoughts(rejected: Rejected, case: Case, same: bool) -> Exception:
+    """What a second answer means that is wrong, when the first one to the same question was right."""
+    if rejected.outcome is not Outcome.WRONG:
+        return rejected
+    if same:
+        return JudgeFault(f"reference and twin disagree at {sizes_text(case.sizes)}; mend one of them")
+    message = "a second run on the same values answered wrongly; look for a race, or memory that nothing was written to"
+    return Rejected(Outcome.WRONG, "determinism", {**rejected.detail, "message": message})
