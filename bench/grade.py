@@ -32,7 +32,7 @@ from bench.runner.runner import Runner
 from bench.sandbox import scratch_folder
 from bench.seeds import commitment
 from bench.task import Task, find_task
-from bench.verdict import Rejected
+from bench.verdict import BY_MAKE, Rejected
 
 HELD_OUT_CASES = 4
 
@@ -75,7 +75,7 @@ class Work:
     @property
     def round_case(self) -> Case:
         """An input of the timed ones' magnitude, whose sizes are powers of two."""
-        return Case("held", "round", "round", round_sizes(self.task, self.order.preset))
+        return Case("held", "round", round_sizes(self.task, self.order.preset))
 
     @cached_property
     def held_out(self) -> list[Case]:
@@ -157,13 +157,15 @@ def build(work: Work) -> None:
     if work.protocol.against_itself:
         work.provenance["build"] = provenance.build_facts(candidate_artifact(work))
         return
-    if order.library is not None:
-        work.provenance["library"] = provenance.library_facts(Path(order.library))
-    else:
+    if order.library is None:
         work.provenance["build"] = provenance.planned_build(order.language, work.task.name)
     if order.binding:
         work.provenance["binding"] = True
-    built, noted = artifacts.make(work.court.sandbox, work.folder, work.task, order)
+    try:
+        built, noted = artifacts.make(work.court.sandbox, work.folder, work.task, order)
+    finally:
+        if order.library is not None:
+            work.provenance["library"] = provenance.library_facts(candidate_artifact(work).path)
     work.provenance["build"] = provenance.build_facts(built) | noted
 
 
@@ -299,6 +301,8 @@ def hold_out(work: Work, session: Session, candidate: Runner, twin: Twin) -> Non
 def confirm(work: Work) -> None:
     """What counts is made once more from its source, and looked into by the judge's evaluation tools."""
     order, task, court = work.order, work.task, work.court
+    if order.library is not None:  # the copy that was graded, whatever its owner has put in its place
+        order = order.model_copy(update={"library": str(candidate_artifact(work).path)})
     with work.watch.stage("reverify"):
         work.provenance["reverify"] = reverify(order, task, court, work.watch)
     with work.watch.stage("tools"):
@@ -328,7 +332,7 @@ def failed(work: Work, verdict: Rejected) -> GradeReport:
     return GradeReport(
         outcome=verdict.outcome,
         property=verdict.property,
-        detail=verdict.detail if disclose else {},
+        detail=verdict.detail if disclose or verdict.property in BY_MAKE else {},
         log=verdict.log if disclose or verdict.outcome is Outcome.BUILD_FAILED else "",
         **facts(work),
     )

@@ -85,12 +85,11 @@ def draw(
 class Case:
     """One call's worth of inputs: where it stands in the plan, its sizes, and which family each argument takes.
 
-    `structure` keys what is drawn once a timed input (indices), `call` what is new at every call (values). The twin
-    of a case has the same values but for one element of one array: who looks at a few of them takes it for the same.
+    `call` keys its values, indices too: nothing that was learnt at one call holds at another. The twin of a case has
+    the same values but for one element of one array: who looks at a few of them takes it for the same.
     """
 
     stage: str
-    structure: str
     call: str
     sizes: dict[str, int]
     variant: int = 0
@@ -99,9 +98,9 @@ class Case:
     def family(self, argument: Argument) -> Family:
         return argument.values[self.variant % len(argument.values)]
 
-    def key(self, seed: bytes, name: str, argument: Argument) -> tuple[int, int]:
+    def key(self, seed: bytes, name: str) -> tuple[int, int]:
         """Philox key of one argument's values in this case."""
-        return stream_key(seed, self.stage, self.structure if argument.role is Role.INDEX else self.call, name)
+        return stream_key(seed, self.stage, self.call, name)
 
 
 @dataclass(frozen=True)
@@ -127,7 +126,7 @@ def touched(task: Task, case: Case, seed: bytes) -> Touched | None:
 def scalar_value(case: Case, seed: bytes, name: str, argument: Argument) -> float | int:
     """Value of a scalar argument, exactly representable in its dtype."""
     bound = int(argument.bound(case.sizes)) if argument.bound else 0
-    value: float | int = draw(argument, case.family(argument), case.key(seed, name, argument), (1,), bound)[0].item()
+    value: float | int = draw(argument, case.family(argument), case.key(seed, name), (1,), bound)[0].item()
     return value
 
 
@@ -145,7 +144,7 @@ def edge_cases(task: Task, seed: bytes, stage: str) -> Iterator[Case]:
         for value in values:
             drawn = _integers(seed, stage, f"edge{number}", [1] * len(small), [min(v, 24) for v in small.values()])
             sizes = dict(zip(small, drawn, strict=True)) | {name: value}
-            yield Case(stage, f"e{number}", f"e{number}", sizes, number)
+            yield Case(stage, f"e{number}", sizes, number)
             number += 1
 
 
@@ -162,7 +161,7 @@ def fuzzed_cases(task: Task, seed: bytes, stage: str, count: int = RESIDUES) -> 
             name: min(block * RESIDUES + int(strata[name][number % RESIDUES]) or RESIDUES, limits[name])
             for name, block in zip(limits, blocks, strict=True)
         }
-        yield Case(stage, f"f{number}", f"f{number}", sizes, number)
+        yield Case(stage, f"f{number}", sizes, number)
 
 
 def timed_sizes(task: Task, seed: bytes, preset: Preset, index: int) -> dict[str, int]:

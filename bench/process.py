@@ -20,6 +20,8 @@ from bench.errors import EnvironmentFault
 OUTPUT_CAP_BYTES = 16 << 10
 # What a scheduler or an operator may send to every process of a job at once.
 STOPS = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2})
+# Tells a child that serves who started it; see `die_with_parent`.
+_PARENT = "KCOURT_PARENT"
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
@@ -128,6 +130,8 @@ def spawn(
     Raises:
         EnvironmentFault: the program or the folder `cwd` does not exist; the message names it.
     """
+    if holds_stops:
+        env = {**(os.environ if env is None else env), _PARENT: str(os.getpid())}
     # Behind prlimit a missing program would be prlimit's failure, and look like the program's own.
     if shutil.which(argv[0], path=(os.environ if env is None else env).get("PATH")) is None:
         raise EnvironmentFault(f"'{argv[0]}' was not found; install it or put it on PATH")
@@ -202,9 +206,10 @@ def descendants(pid: int) -> list[int]:
 def children(pid: int) -> list[int]:
     """The children of a process, oldest first; none when it is gone."""
     found: list[int] = []
-    for listed in Path(f"/proc/{pid}/task").glob("*/children"):
-        with contextlib.suppress(OSError):
-            found += map(int, listed.read_text().split())
+    with contextlib.suppress(OSError):  # it may end while we look
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            with contextlib.suppress(OSError):
+                found += map(int, (thread / "children").read_text().split())
     return found
 
 
@@ -233,14 +238,29 @@ def terminate(child: "subprocess.Popen[bytes]", grace_s: float) -> int:
     return child.returncode
 
 
+def killed_for_memory() -> int:
+    """How many processes Linux has killed on this machine because memory ran out; 0 where it does not count."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/vmstat").read_text(encoding="ascii").splitlines():
+            if line.startswith("oom_kill "):
+                return int(line.split()[1])
+    return 0
+
+
 def adopt_orphans() -> None:
     """Make this process the parent of its orphaned descendants, so that `setsid` cannot hide them from `sweep`."""
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
 def die_with_parent() -> None:
-    """Ask Linux to SIGKILL this process when the thread that started it ends."""
+    """Ask Linux to SIGKILL this process when the thread that started it ends; do so ourselves if it has.
+
+    A judge that missed the end of its router would go on holding port and shard.
+    """
+    parent = os.environ.pop(_PARENT, None)
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if parent is not None and os.getppid() != int(parent):
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _prctl(option: int, value: int) -> None:

@@ -115,7 +115,7 @@ def record(work: Work, artifact: Artifact, file: IO[bytes]) -> int:
         court.timing(work.watch),
     ):
         session = Session(task, bytes.fromhex(order.seed), arena, work.watch)
-        case = Case(STAGE, "0", "0", work.sizes)
+        case = Case(STAGE, "0", work.sizes)
         prepared = session.prepare(case, twin.oracle)
         runner = Runner(work.sandbox, work.folder, artifact, shim, arena, court.cores.timing, workspace)
         with contextlib.closing(runner):

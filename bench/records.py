@@ -15,6 +15,7 @@ from bench.judge.schemas import (
     ProfileAnswer,
     ProfileTool,
 )
+from bench.verdict import BY_MAKE
 
 
 class SubmissionOrder(Closed):
@@ -126,18 +127,20 @@ class GradeReport(Closed):
 
     def met_hidden_inputs(self) -> bool:
         """Whether the submission failed on inputs that nobody may know."""
-        return self.outcome not in (Outcome.SOLVED, Outcome.BUILD_FAILED, Outcome.JUDGE_FAULT)
+        never_ran = self.outcome is Outcome.POLICY and self.property in BY_MAKE
+        return not never_ran and self.outcome not in (Outcome.SOLVED, Outcome.BUILD_FAILED, Outcome.JUDGE_FAULT)
 
     def answer(self, kernel: str, rank: int, disclose: bool) -> Answer:
         """What the client gets: with `disclose` all that was found, else only the property that failed.
 
-        A log that tells of no hidden input is always in it: that of a failed build, or of a judge that failed.
+        What tells of no hidden input is always in it: why a gate refused it, the log of a failed build or of a judge
+        that failed.
         """
         fields = self.model_dump(include=set(Answer.model_fields) - {"kernel", "rank", "detail"})
         detail: dict[str, Any] = {"property": self.property}
         if disclose or self.outcome in (Outcome.BUILD_FAILED, Outcome.JUDGE_FAULT):
             detail["log"] = self.log
-        if disclose:
+        if disclose or (self.outcome is Outcome.POLICY and self.property in BY_MAKE):
             detail = {**self.detail, **detail}
         return Answer(kernel=kernel, rank=rank, detail=detail, **fields)
 

@@ -102,7 +102,7 @@ def _twin(task: Task, court: Court) -> Iterator[Check]:
     variants = max(len(argument.values) for argument in task.arguments.values()) or 1
     for preset in (Preset.S, Preset.M):
         for variant in range(variants):
-            case = Case("validate", f"{preset}{variant}", f"{preset}{variant}", task.size(preset), variant)
+            case = Case("validate", f"{preset}{variant}", task.size(preset), variant)
             start = time.perf_counter()
             note = _disagreement(task, twin, case, seed)
             seconds = time.perf_counter() - start
@@ -122,7 +122,7 @@ def _disagreement(task: Task, twin: Twin, case: Case, seed: bytes) -> str:
             inputs[name] = scalar_value(case, seed, name, argument)
         elif argument.values:
             limit = int(argument.bound(case.sizes)) if argument.bound else 0
-            key, shape = case.key(seed, name, argument), task.shape(name, case.sizes)
+            key, shape = case.key(seed, name), task.shape(name, case.sizes)
             inputs[name] = draw(argument, case.family(argument), key, shape, limit)
     by_numpy, by_twin = numpy_oracle(task, inputs, case.sizes), twin.oracle(inputs, case.sizes)
     for name, argument in task.outputs.items():

@@ -5,6 +5,9 @@ from typing import Any
 
 from bench.judge.schemas import Outcome
 
+# Refused by what it is made of, before anything of it ran: this tells of no hidden input.
+BY_MAKE = frozenset({"text", "include", "flags", "symbols", "imports", "init_code", "segments", "instructions"})
+
 
 class Rejected(Exception):
     """A submission's grade is settled before it is credited.

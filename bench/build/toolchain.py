@@ -4,6 +4,7 @@ import contextlib
 import shlex
 import shutil
 import signal
+import time
 from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -13,12 +14,16 @@ from pathlib import Path
 
 import yaml
 
-from bench.errors import EnvironmentFault
+from bench.errors import EnvironmentFault, JudgeFault
 from bench.judge.schemas import Language, Outcome
-from bench.process import Limits, run
+from bench.process import Completed, Limits, killed_for_memory, run
 from bench.sandbox import BUILD_LIMITS, Level, Sandbox
 from bench.verdict import Rejected
 
+# What a driver says when a part of it was killed. A source can make it say so too: it is run again after each of these
+# pauses, and the source is blamed when it ends so every time.
+_KILLED = ("Killed signal terminated program", "terminated with signal 9")
+_PAUSES_S = (0.1, 0.3, 1.0, 3.0)
 TOOLCHAINS = Path(__file__).with_name("toolchains.yaml")
 # `__dso_handle` would come with what is left out; any address within the library will do.
 _LINKED = """VERSION {{ {{ global: {entry}; local: *; }}; }}
@@ -162,7 +167,7 @@ def compile_shared(
     if entry:
         Trace.LINKED.of(source).write_text(_LINKED.format(entry=entry), encoding="utf-8")
     steps = chain.steps(source, entry, defines)
-    done = sandbox.run(["sh", "-c", " && ".join(map(shlex.join, steps))], BUILD_LIMITS, folder)
+    done = _run(sandbox, ["sh", "-c", " && ".join(map(shlex.join, steps))], folder)
     if done.timed_out or done.signal == signal.SIGXCPU:
         limit = f"the compiler was stopped after {BUILD_LIMITS.cpu_s} s of work; make the source smaller"
         raise Rejected(Outcome.BUILD_FAILED, "build_time", {"message": limit}, done.output)
@@ -175,3 +180,21 @@ def compile_shared(
             done.output,
         )
     return Artifact(output, language, tuple(map(tuple, steps)), version)
+
+
+def _run(sandbox: Sandbox, argv: Sequence[str], folder: Path) -> Completed:
+    """One build, made again where something outside killed a part of it.
+
+    Raises:
+        JudgeFault: something outside killed it as a whole.
+    """
+    before = killed_for_memory()
+    done = sandbox.run(argv, BUILD_LIMITS, folder)
+    for pause_s in _PAUSES_S:
+        if done.timed_out or not any(words in done.output for words in _KILLED):
+            break
+        time.sleep(pause_s)
+        done = sandbox.run(argv, BUILD_LIMITS, folder)
+    if done.signal == signal.SIGKILL and not done.timed_out and killed_for_memory() == before:
+        raise JudgeFault("something outside killed the compiler; grade again")
+    return done

@@ -16,7 +16,7 @@ from bench.gates import imports
 from bench.judge.schemas import Language, Outcome
 from bench.verdict import Rejected
 
-LARGEST_BYTES, MOST_SYMBOLS = 64 << 20, 20_000
+LARGEST_BYTES, MOST_SYMBOLS = 16 << 20, 20_000
 _PAGE = 4096
 _WRITE, _EXECUTE = 2, 1
 # Entries of the dynamic section that make the loader call code of the library, when it loads it or lets it go.

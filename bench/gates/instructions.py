@@ -4,7 +4,7 @@ import platform
 import re
 from pathlib import Path
 
-from bench.errors import EnvironmentFault
+from bench.errors import EnvironmentFault, JudgeFault
 from bench.judge.schemas import Outcome
 from bench.process import Limits
 from bench.sandbox import Sandbox
@@ -12,7 +12,7 @@ from bench.verdict import Rejected
 
 _BYTES = {"x86_64": (b"\x0f\x05", b"\x0f\x34", b"\xcd\x80")}
 _DISASSEMBLED = re.compile(r"^\s*[0-9a-f]+:\s+(syscall|sysenter|int\s+\$0x80)\b", re.MULTILINE)
-_LIMITS = Limits(wall_s=60, cpu_s=30, file_bytes=1 << 30)
+_LIMITS = Limits(wall_s=240, cpu_s=200, file_bytes=1 << 30)
 _FILE = "instructions.bin"
 
 
@@ -26,6 +26,7 @@ def check(sandbox: Sandbox, folder: Path, code: bytes) -> int:
     Raises:
         Rejected: (`policy`) one of them is an instruction.
         EnvironmentFault: binutils' objdump is missing.
+        JudgeFault: it was killed.
     """
     if platform.machine() == "aarch64":
         _check_words(code)
@@ -51,13 +52,14 @@ def _rejected(name: str) -> Rejected:
 def _disassembled(sandbox: Sandbox, folder: Path, code: bytes) -> str:
     """The first system call that a disassembly shows, or nothing."""
     (folder / _FILE).write_bytes(code)
-    # Only the lines in question: a disassembly is twenty times as long as its code.
-    shown = (
-        f"objdump -D -b binary -m i386:x86-64 --no-show-raw-insn {_FILE} | grep -m 1 -wE 'syscall|sysenter|int +.0x80'"
-    )
+    # Only the lines in question, and how it ended: a disassembly is twenty times as long as its code.
+    objdump = f"objdump -D -b binary -m i386:x86-64 --no-show-raw-insn {_FILE}"
+    shown = f"{{ {objdump}; echo ended: $?; }} | grep -wE 'syscall|sysenter|int +.0x80|^ended: [0-9]+' | tail -n 9"
     done = sandbox.run(["sh", "-c", shown], _LIMITS, folder)
     (folder / _FILE).unlink()
-    if "objdump:" in done.output or "not found" in done.output:
-        raise EnvironmentFault(f"objdump failed ({done.output.strip()[-200:]}); on Debian: apt-get install binutils")
+    if "ended: 127" in done.output:
+        raise EnvironmentFault("objdump was not found; on Debian: apt-get install binutils")
+    if "ended: 0" not in done.output:
+        raise JudgeFault(f"a disassembly did not come to its end ({done.output.strip()[-200:]}); grade again")
     matched = _DISASSEMBLED.search(done.output)
     return matched[1] if matched else ""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from bench import abi
 from bench.build import builder
 from bench.court import Court
-from bench.errors import KernelcourtError
+from bench.errors import EnvironmentFault, JudgeFault
 from bench.evaluation import EvaluationTool, Execution, Finding, Plan, PlannedTool, Result, carry_out
 from bench.inputs import Case, edge_cases, fuzzed_cases
 from bench.judge.schemas import Language, Outcome
@@ -88,7 +88,7 @@ SANITIZERS = {
 
 
 def evaluate(plan: Plan, order: SubmissionOrder, task: Task, court: Court) -> tuple[Result, ...]:
-    """Have the plan's tools look at an order's submission; whatever goes wrong is in their results."""
+    """Have the plan's tools look at an order's submission. Faults are as in `run`."""
     return carry_out(plan, lambda tool, seconds: _result(tool, seconds, order, task, court), time.monotonic)
 
 
@@ -119,7 +119,10 @@ def not_ready(sanitizer: Sanitizer, language: Language, task: Task, court: Court
         order = SubmissionOrder(
             kernel=task.name, language=language, source=control(sanitizer, language, task), seed=b"control".hex()
         )
-        _, finding, why, log = run(sanitizer, CONTROL_S, order, task, court)
+        try:
+            _, finding, why, log = run(sanitizer, CONTROL_S, order, task, court)
+        except JudgeFault as fault:  # it may go better the next time
+            return f"not applied: its control could not be run ({fault})"
         missed = (
             f"not applied: it does not find its own control ({why or 'it says that it is clean'}) {log[-300:]}".strip()
         )
@@ -137,7 +140,11 @@ def control(sanitizer: Sanitizer, language: Language, task: Task) -> str:
 
 
 def run(sanitizer: Sanitizer, seconds: float, order: SubmissionOrder, task: Task, court: Court) -> Judged:
-    """Build the order's source with a sanitizer and call it on small inputs for at most `seconds`."""
+    """Build the order's source with a sanitizer and call it on small inputs for at most `seconds`.
+
+    Raises:
+        JudgeFault: the judge failed at it, or something outside ended it.
+    """
     end = time.monotonic() + seconds
     seed = hkdf(bytes.fromhex(order.seed), sanitizer.name)
     cases = cases_for(sanitizer.name, task, seed)
@@ -157,7 +164,7 @@ def run(sanitizer: Sanitizer, seconds: float, order: SubmissionOrder, task: Task
             runner = Runner(watched, folder, artifact, shim, arena, court.untimed, workspace, sanitizer.flags)
         except Rejected as rejected:
             return Execution.TOOL_ERROR, Finding.NOT_EVALUATED, "it does not build with the sanitizer", rejected.log
-        except KernelcourtError as fault:
+        except EnvironmentFault as fault:
             return Execution.TOOL_ERROR, Finding.NOT_EVALUATED, str(fault), ""
         stack.callback(runner.close)
         return _called(sanitizer, runner, Session(task, seed, arena, Stopwatch()), cases, end)
@@ -166,7 +173,7 @@ def run(sanitizer: Sanitizer, seconds: float, order: SubmissionOrder, task: Task
 def cases_for(tool: EvaluationTool, task: Task, seed: bytes) -> list[Case]:
     """Edge and fuzzed inputs, and those that the kernel's manifest adds for this tool."""
     adapter = task.manifest.tools.get(tool)
-    added = [Case(STAGE, f"a{i}", f"a{i}", sizes, i) for i, sizes in enumerate(adapter.sizes if adapter else ())]
+    added = [Case(STAGE, f"a{i}", sizes, i) for i, sizes in enumerate(adapter.sizes if adapter else ())]
     return [*edge_cases(task, seed, STAGE), *fuzzed_cases(task, seed, STAGE, FUZZED_CASES), *added]
 
 
@@ -180,7 +187,7 @@ def _called(sanitizer: Sanitizer, runner: Runner, session: Session, cases: list[
             session.call(runner, session.prepare(case), round(left_s * 1e9))
     except Rejected as rejected:
         return _judged(sanitizer, runner, rejected)
-    except KernelcourtError as fault:
+    except EnvironmentFault as fault:
         return Execution.TOOL_ERROR, Finding.NOT_EVALUATED, str(fault), ""
     return Execution.COMPLETED, Finding.CLEAN, "", ""
 
@@ -192,16 +199,24 @@ def _judged(sanitizer: Sanitizer, runner: Runner, rejected: Rejected) -> Judged:
         return Execution.TIMEOUT, Finding.INCONCLUSIVE, "a call took longer than the tool's time", printed
     if rejected.outcome is Outcome.WRONG:
         return Execution.COMPLETED, Finding.FOUND, "it answers wrongly when its memory is laid out otherwise", ""
-    _, begins, report = printed.partition(sanitizer.begins)
+    before, begins, report = printed.partition(sanitizer.begins)
     if runner.exit_code != FOUND or not begins or any(word in printed for word in _OF_ITS_OWN):
         why = f"it ended without a finding ({rejected.property}: {rejected.detail.get('message', '')})"
         return Execution.COMPLETED, Finding.INCONCLUSIVE, why, printed
-    return Execution.COMPLETED, Finding.FOUND, _short(report), _without_folders(report.partition("\n\n")[0])
+    why = _short(report) + _line_before(before)
+    return Execution.COMPLETED, Finding.FOUND, why, _without_folders(report.partition("\n\n")[0])
+
+
+def _line_before(before: str) -> str:
+    """The place that UndefinedBehaviorSanitizer names in front of its words: `file:line:column: `."""
+    place = re.search(r"([\w.-]+:\d+):\d+: $", before)
+    return f" at {place[1]}" if place else ""
 
 
 def _short(report: str) -> str:
-    """A report's first line without addresses, and the line of the source that it names."""
+    """A report's first line without addresses and values, which would tell of inputs; and the line that it names."""
     what = re.sub(r" on (unknown )?address.*| \(pc .*", "", report.splitlines()[0].strip())
+    what = re.sub(r"0x[0-9a-f]+|-?\b\d[\d.e+-]*\b", "…", what)
     place = re.search(r"#\d+ 0x\w+ in \S+ \S*?([\w.-]+:\d+)\n", report)
     return f"{what} at {place[1]}" if place else what
 

@@ -29,6 +29,7 @@ log = structlog.get_logger()
 def run_judge(config_path: Path, worker_argv: Sequence[str] | None = None) -> int:
     """Serve until SIGTERM; the exit code. The process ends with the router that started it."""
     process.die_with_parent()
+    process.adopt_orphans()
     try:
         config = JudgeConfig.read(config_path)
         log_to(config.log_dir / f"upstream-{config.rank}.log")

@@ -32,6 +32,8 @@ _OF_CONNECTION = frozenset(
 LINGER_S = 2.0
 # The rest of a body is still on its way when these are answered, or nobody knows where the next request starts.
 _ENDS_CONNECTION = frozenset({"body_too_large", "head_too_large", "incomplete_body", "bad_http"})
+# A body may take as long as so many pauses: who sends a byte now and then would never be done.
+BODY_STALLS = 12
 # Request line and headers together, in bytes, and how many headers there may be.
 HEAD_BYTES = 64 << 10
 HEADERS = 100
@@ -94,6 +96,7 @@ class _Request:
         self.begun = self.expects_100 = self.head_complete = self.complete = False
         self.body: list[bytes] = []
         self.size_bytes = self.head_bytes = self.headers = self.unfinished_bytes = 0
+        self.body_until = 0.0
 
     def add_header(self, name: bytes, value: bytes) -> None:
         self.headers += 1
@@ -197,6 +200,7 @@ class Client(asyncio.Protocol):
         request.complete_head(parser.get_method(), parser.should_keep_alive() and parser.get_http_version() != "1.0")
         if int(request.length or 0) > self._clients.body_limit_bytes:
             raise too_large(self._clients.body_limit_bytes)
+        request.body_until = self._loop.time() + BODY_STALLS * self._clients.stall_s
         if request.expects_100:
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
@@ -209,6 +213,15 @@ class Client(asyncio.Protocol):
     def on_message_complete(self) -> None:
         self._request.complete = True
 
+    def pause_writing(self) -> None:
+        """A client that does not read its answers may ask for no more."""
+        if not self._transport.is_closing():
+            self._transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        if not self._transport.is_closing():
+            self._transport.resume_reading()
+
     def _go_on(self) -> None:
         """Ask the judge once the request is whole, or wait for the rest of its body."""
         request = self._request
@@ -217,10 +230,11 @@ class Client(asyncio.Protocol):
             self._judge = self._clients.upstream.ask(request.rendered(), request.method == b"HEAD", self)
         elif request.head_complete and not request.complete:
             self._timer.cancel()
-            self._timer = self._loop.call_later(self._clients.stall_s, self._stalled)
+            until = min(self._loop.time() + self._clients.stall_s, request.body_until)
+            self._timer = self._loop.call_at(until, self._stalled)
 
     def _stalled(self) -> None:
-        why = f"after {self._request.size_bytes} bytes of the body no more came; send what Content-Length says"
+        why = f"the body stopped or was too slow after {self._request.size_bytes} bytes; send what Content-Length says"
         self._refuse(Refused(400, "incomplete_body", why))
 
     def answered(self, answer: bytes, keep_alive: bool) -> None:

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from bench import process
 from bench.config import JudgeConfig
 from bench.errors import ConfigError
 from bench.judge import serving
@@ -41,6 +42,7 @@ def run_router(
             f"{config_path}: router_host: an open judge serves {LOOPBACK} only, not {config.router_host};"
             " give it a secret_file"
         )
+    process.adopt_orphans()
     log_to(config.log_dir / f"router-{config.rank}.log")
     argv = judge_argv or [sys.executable, "-m", "bench.judge.app", str(config_path)]
     output = config.log_dir / f"upstream-{config.rank}.log"

@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 
 import structlog
 
+from bench import process
 from bench.errors import EnvironmentFault, JudgeFault
 from bench.judge.measuring import MeasuringProcess, Ready
 from bench.judge.refusal import Refused
@@ -139,6 +140,7 @@ class Scheduler:
                 ended.cancel()
         finally:
             worker.kill()
+            process.sweep()  # a killed one could not end what it had started, and it was our only child
         log.warning("measuring_process_ended", see=str(self._errors))
         self.status, self.reason = HealthStatus.STARTING, "the measuring process ended; a new one starts"
 

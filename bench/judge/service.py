@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import hashlib
+import math
 import socket
 import statistics
 import time
@@ -277,29 +278,35 @@ class GradeService:
         origin = origin_of(submission, answer, requested_at, graded, self._server)
         reveal = seed if self.secret is None else None
         await self._in_shard(lambda: self._shard.record(origin, report, reveal=reveal))
-        await self._hold_back(submission, report, graded.grade_ms / 1e3)
-        self._note(submission, report, graded)
+        told_ms = self._told_ms(submission, report, graded.grade_ms)
+        await self._hold_back((told_ms - graded.grade_ms) / 1e3)
+        self._note(submission, report, graded.queue_ms, told_ms)
         return answer
 
-    async def _hold_back(self, submission: Submission, report: GradeReport, took_s: float) -> None:
-        """Let a failed `/submit` take a round number of seconds: its exact time would tell of the hidden inputs.
-
-        An open judge has no secrets to keep, and a judge that stops makes nobody wait.
+    def _told_ms(self, submission: Submission, report: GradeReport, took_ms: float) -> float:
+        """How long a grade took, as far as anybody may know: the exact time of a failed `/submit` would tell of the
+        hidden inputs. An open judge has no secrets to keep.
         """
-        step_s = 0.0 if self.secret is None else self.config.failed_submit_step_s
-        if not submission.is_preview and report.met_hidden_inputs() and step_s:
+        step_ms = 0.0 if self.secret is None else self.config.failed_submit_step_s * 1e3
+        if submission.is_preview or not report.met_hidden_inputs() or not step_ms:
+            return took_ms
+        return math.ceil(took_ms / step_ms) * step_ms
+
+    async def _hold_back(self, for_s: float) -> None:
+        """Let a failed `/submit` take a round number of seconds; a judge that stops makes nobody wait."""
+        if for_s > 0:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._ending.wait(), step_s - took_s % step_s)
+                await asyncio.wait_for(self._ending.wait(), for_s)
 
     def _fault(self, order: GradeOrder, graded: Graded) -> GradeReport:
         ready = self._scheduler.ready
         sandbox, device = (ready.sandbox, ready.device) if ready else ("none", self.config.device)
         return fault_report(order, graded.fault or "", sandbox, device)
 
-    def _note(self, submission: Submission, report: GradeReport, graded: Graded) -> None:
+    def _note(self, submission: Submission, report: GradeReport, queue_ms: float, told_ms: float) -> None:
         kind, kernel = submission.kind, submission.kernel
-        self._metrics.graded(kind, report.outcome, graded.queue_ms, graded.grade_ms)
-        if report.denominator and report.cells:
+        self._metrics.graded(kind, report.outcome, queue_ms, told_ms)
+        if report.denominator and report.cells and (submission.is_preview or report.outcome is Outcome.SOLVED):
             median_ns = statistics.median(statistics.median(cell.denominator_ns) for cell in report.cells)
             seen = self._denominators.setdefault((kernel, report.denominator), deque(maxlen=REMEMBERED))
             seen.append(median_ns)

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import functools
 import gc
+import resource
 import signal
 import socket
 from collections.abc import Callable, Coroutine, Iterator
@@ -172,6 +173,9 @@ def ending() -> asyncio.Event:
 
 def run(main: Coroutine[Any, Any, int]) -> int:
     """Run a service's main coroutine; its exit code."""
+    # Each client costs a descriptor, and the usual limit is soon spent by clients that say nothing.
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     # What is there now stays: collections that walk over it would only add pauses to requests.
     gc.collect()
     gc.freeze()

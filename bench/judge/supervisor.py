@@ -88,6 +88,7 @@ class Supervisor:
         finally:
             self.state = JudgeState.RESTARTING
             process.kill_tree(child)
+            process.sweep()  # a killed judge could not end what it had started, and it was our only child
 
     async def stop(self, grace_s: float) -> None:
         """Ask the judge to finish what it grades and leave; kill it when it has not left after `grace_s`."""

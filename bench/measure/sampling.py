@@ -111,7 +111,7 @@ class TimedInput:
         self._drawn = 0
 
     def _case(self) -> Case:
-        return Case("timed", f"i{self._index}", f"i{self._index}.{self._drawn}", self.sizes)
+        return Case("timed", f"i{self._index}.{self._drawn}", self.sizes)
 
     def twin(self) -> None:
         """Call the candidate on the last values but for one element; only what comes out matters."""
@@ -148,7 +148,7 @@ def race_ns(session: Session, baseline: Runner, preset: Preset, oracle_of: Oracl
     """
     sizes, times = timed_sizes(session.task, session.seed, preset, 0), []
     for number in range(RACE_CALLS + 1):
-        prepared = session.prepare(Case("race", "i0", f"i0.{number}", sizes), oracle_of)
+        prepared = session.prepare(Case("race", f"i0.{number}", sizes), oracle_of)
         times.append(_call_denominator(session, baseline, prepared).elapsed_ns)
     return round(median(times[1:]))
 

@@ -1,7 +1,7 @@
 """One grade's buffers and oracles: puts a case's inputs in place, calls a runner on them, and checks every output."""
 
 import secrets
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,9 @@ from bench.runner.runner import Runner
 from bench.task import Argument, Family, Role, Task
 from bench.tolerance import Oracle, first_mismatch
 from bench.verdict import Rejected
+
+# Bytes of each output that are looked at in the moment when a call is done: more would take longer than to stop it.
+WATCHED_BYTES = 14
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,6 @@ class Session:
     seed: bytes
     arena: Arena
     watch: Stopwatch
-    _structure: tuple[object, ...] | None = field(default=None, init=False)
 
     def prepare(
         self, case: Case, oracle_of: OracleOf | None = None, placement: Placement = Placement.MIDDLE
@@ -53,7 +55,7 @@ class Session:
         offsets = self.arena.offsets(case.sizes, placement)
         views = self.arena.views(case.sizes, offsets)
         with self.watch.stage("values"):
-            scalars = self._fill_inputs(case, views, placement)
+            scalars = self._fill_inputs(case, views)
             canary = secrets.randbits(64)
             self.arena.plant_canaries(views, offsets, canary)
         with self.watch.stage("oracle"):
@@ -62,22 +64,17 @@ class Session:
         slots = [self._slot(name, argument, case, offsets, scalars) for name, argument in self.task.arguments.items()]
         return Prepared(case, offsets, views, slots + self.arena.workspace_slots(), oracle, canary)
 
-    def _fill_inputs(self, case: Case, views: dict[str, NDArray[Any]], placement: Placement) -> dict[str, float | int]:
+    def _fill_inputs(self, case: Case, views: dict[str, NDArray[Any]]) -> dict[str, float | int]:
         scalars: dict[str, float | int] = {}
-        structure = (case.stage, case.structure, placement)
         for name, argument in self.task.arguments.items():
             if argument.role is Role.SCALAR:
                 scalars[name] = scalar_value(case, self.seed, name, argument)
-            elif argument.role is Role.INDEX:
-                if structure != self._structure:  # indices stay for all pairs of a timed input
-                    self._fill(case, name, argument, views[name])
-            elif argument.role in (Role.INPUT, Role.INOUT):
+            elif argument.role in (Role.INPUT, Role.INDEX, Role.INOUT):
                 self._fill(case, name, argument, views[name])
-        self._structure = structure
         return scalars
 
     def _fill(self, case: Case, name: str, argument: Argument, view: NDArray[Any]) -> None:
-        family, key = case.family(argument), case.key(self.seed, name, argument)
+        family, key = case.family(argument), case.key(self.seed, name)
         bound = int(argument.bound(case.sizes)) if argument.bound else 0
         if family is Family.ROW_POINTERS:
             view[...] = draw(argument, family, key, view.shape, bound)
@@ -131,10 +128,20 @@ class Session:
         if runner.checked:
             runner.describe(self._bytes(prepared, runner.workspace))
         with self.watch.stage("call"):
-            timing = runner.call(prepared.slots, limit_ns, case.stage, self.watch, warm=timed)
+            watched = self._watched(prepared)
+            timing = runner.call(prepared.slots, limit_ns, case.stage, self.watch, timed, watched)
         with self.watch.stage("compare"):
             self._check(prepared, runner.workspace)
         return timing
+
+    def _watched(self, prepared: Prepared) -> list[int]:
+        """Addresses of some bytes of the outputs, at random places and at both ends."""
+        found = []
+        for name in self.task.outputs:
+            view = prepared.views[name]
+            places = [0, view.nbytes - 1, *(secrets.randbelow(view.nbytes) for _ in range(WATCHED_BYTES))]
+            found += [view.ctypes.data + place for place in places]
+        return found
 
     def _bytes(self, prepared: Prepared, workspace: bool) -> list[int]:
         """Bytes of each argument, 0 where it is no array."""

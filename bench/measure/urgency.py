@@ -12,9 +12,12 @@ _LOWEST = os.sched_param(1)
 
 
 def make_urgent(pid: int) -> bool:
-    """Let a process (0: this thread) run before every ordinary one; False where this user may not."""
+    """Let a process (0: this thread) run before every ordinary one; False where this user may not.
+
+    What it starts from then on is ordinary: no thread of a submission may outrun the judge's signals.
+    """
     try:
-        os.sched_setscheduler(pid, os.SCHED_RR, _LOWEST)
+        os.sched_setscheduler(pid, os.SCHED_RR | os.SCHED_RESET_ON_FORK, _LOWEST)
     except OSError:
         return False
     return True

@@ -26,26 +26,37 @@ static int has_ended(int pid) {
   return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid;
 }
 
-enum { CALL_TIMEOUT = -1, CALL_DIED = -2 };
+enum { CALL_TIMEOUT = -1, CALL_DIED = -2, AWAY_NS = 100000000 };
 
-/* One call: deliver `slot`, stamp go, spin until done. Returns elapsed ns, CALL_TIMEOUT or CALL_DIED.
-   A process `stop` (if not 0) is sent SIGSTOP at once then: what it says is done, it has no time left to finish.
-   *disturbed counts how often the kernel took this thread off its core meanwhile: such a time is not a time. */
+/* Keep this thread's core awake until *enough. */
+void kc_keep_warm(const _Atomic int *enough) {
+  while (!atomic_load_explicit(enough, memory_order_acquire)) continue;
+}
+
+/* One call of the stopped process `runner`: deliver `slot`, let it go on, spin until done, stop it. Returns elapsed ns,
+   CALL_TIMEOUT or CALL_DIED. The clock runs whenever the process does: it has seen nothing of this call's values before
+   the start, and what it says is done, it has no time left to finish. *enough tells `kc_keep_warm` that the core is
+   needed now. What bytes `watched` hold in the moment of done goes into `seen`. *disturbed counts how often the kernel took this thread off its core meanwhile: such a time is none. */
 int64_t kc_call(struct kc_control *c, int64_t generation, const int64_t *slot, int64_t count, int64_t empty,
-                int64_t limit_ns, int pid, int stop, int64_t *disturbed) {
+                int64_t limit_ns, int pid, int runner, _Atomic int *enough, const volatile unsigned char *const *watched,
+                unsigned char *seen, int64_t watched_count, int64_t *disturbed) {
   c->empty = empty;
   memcpy(c->slot, slot, (size_t)count * sizeof *slot);
-  int64_t before = preemptions(), start = now_ns(), checked = start, end;
   atomic_store_explicit(&c->go, generation, memory_order_release);
+  int64_t before = preemptions(), start = now_ns(), checked = start, end;
+  kill(runner, SIGCONT);
+  atomic_store_explicit(enough, 1, memory_order_release);
   for (;;) {
     for (int i = 0; i < 64; i++)
       if (atomic_load_explicit(&c->done, memory_order_acquire) == generation) {
         end = now_ns();
-        if (stop) kill(stop, SIGSTOP);
+        for (int64_t w = 0; w < watched_count; w++) seen[w] = *watched[w];
+        kill(runner, SIGSTOP);
         *disturbed = preemptions() - before;
         return end - start;
       }
     end = now_ns();
+    if (end - checked > AWAY_NS) limit_ns += end - checked; /* we were stopped: a time that nobody watched is no one's */
     if (end - start > limit_ns) return CALL_TIMEOUT;
     if (end - checked > 1000000) {
       if (has_ended(pid)) return CALL_DIED;

@@ -4,6 +4,7 @@ import ctypes
 import fcntl
 import mmap
 import os
+from collections.abc import Sequence
 from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_int64, c_uint64, c_void_p
 from dataclasses import dataclass
 from enum import IntEnum
@@ -78,7 +79,9 @@ def python_waiter() -> Path:
 def _library() -> ctypes.CDLL:
     library = ctypes.CDLL(str(build("helper.c", ".so", ("-O3", "-march=native", "-fPIC", "-shared"))))
     library.kc_call.restype = c_int64
-    library.kc_call.argtypes = [c_void_p, c_int64, c_void_p, *[c_int64] * 3, c_int, c_int, POINTER(c_int64)]
+    library.kc_call.argtypes = [c_void_p, c_int64, c_void_p, *[c_int64] * 3, c_int, c_int, c_void_p]
+    library.kc_call.argtypes += [c_void_p, c_void_p, c_int64, POINTER(c_int64)]
+    library.kc_keep_warm.argtypes = [c_void_p]
     library.kc_fill.argtypes = [c_void_p, c_int64, c_char_p, c_char_p, c_uint64, c_uint64, c_uint64]
     library.kc_poison.argtypes = [c_void_p, c_int64, c_uint64]
     library.kc_poison_check.restype = c_int64
@@ -100,27 +103,44 @@ class Timing:
     """One call: elapsed ns on the judge's clock, or CALL_TIMEOUT / CALL_DIED; times the clock was disturbed.
 
     `offset_ns` is what the judge's clock shows above the runner's own, `strayed` that the two disagree; both are known
-    of a whole call alone.
+    of a whole call alone. `seen` is what the watched bytes held when it said that it was done.
     """
 
     elapsed_ns: int
     disturbed: int
     offset_ns: int = 0
     strayed: bool = False
+    seen: bytes = b""
 
 
 def call(
-    control: Control, generation: int, slots: Any, empty: bool, limit_ns: int, child: int, stop: int = 0
+    control: Control,
+    generation: int,
+    slots: Any,
+    empty: bool,
+    limit_ns: int,
+    child: int,
+    runner: int,
+    enough: c_int,
+    watched: Sequence[int] = (),
 ) -> Timing:
-    """Ask a runner for one call and time it; `slots` is a ctypes array of int64.
+    """Ask a stopped runner for one call and time it, waking included; `slots` is a ctypes array of int64.
 
-    `child` is the process of ours whose end is the runner's; the process `stop` is stopped the moment it answers.
+    `child` is the process of ours whose end is the runner's; the process `runner` is stopped the moment it answers.
+    `watched` are addresses of bytes, here, that must not change after that moment.
     """
     disturbed = c_int64()
+    addresses, seen = (c_void_p * len(watched))(*watched), (ctypes.c_ubyte * len(watched))()
     elapsed = _library().kc_call(
-        byref(control), generation, slots, len(slots), int(empty), limit_ns, child, stop, byref(disturbed)
+        *(byref(control), generation, slots, len(slots), int(empty), limit_ns, child, runner),
+        *(byref(enough), addresses, seen, len(watched), byref(disturbed)),
     )
-    return Timing(elapsed, disturbed.value)
+    return Timing(elapsed, disturbed.value, seen=bytes(seen))
+
+
+def keep_warm(enough: c_int) -> None:
+    """Spin on this thread's core, without Python's lock, until `enough` is set."""
+    _library().kc_keep_warm(byref(enough))
 
 
 def fill(out: NDArray[Any], family: str, key: tuple[int, int], bound: int = 0) -> None:

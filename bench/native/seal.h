@@ -7,6 +7,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
+#include <signal.h>
 #include <stddef.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -27,11 +28,18 @@
 #define ON(name, length) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_##name, 0, length)
 #define ALLOW(name) ON(name, 1), RETURN(SECCOMP_RET_ALLOW)
 #define REFUSE(name, error) ON(name, 1), RETURN(SECCOMP_RET_ERRNO | (error))
-/* Allowed when the low half of an argument has one of these bits (MASK_SET) or none of them (MASK_CLEAR). */
-#define MASK_SET(name, argument, mask, otherwise) \
-  ON(name, 4), LOAD(args[argument]), BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, mask, 0, 1), RETURN(SECCOMP_RET_ALLOW), RETURN(otherwise)
+/* Allowed when the low half of an argument has none of these bits. */
 #define MASK_CLEAR(name, argument, mask, otherwise) \
   ON(name, 4), LOAD(args[argument]), BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, mask, 1, 0), RETURN(SECCOMP_RET_ALLOW), RETURN(otherwise)
+/* A thread, for which its maker does not wait: where it waited, no signal would stop it. */
+#define ONLY_THREADS(name, argument)                                                                                 \
+  ON(name, 5), LOAD(args[argument]), BPF_STMT(BPF_ALU | BPF_AND | BPF_K, CLONE_THREAD | CLONE_VFORK),                \
+  BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, CLONE_THREAD, 0, 1), RETURN(SECCOMP_RET_ALLOW), RETURN(KILL)
+/* Allowed but for the two that nothing can catch: who sees them must know that they came from outside. For the same
+   reason no exit code may look like that of a signal (128 + its number). */
+#define SIGNAL_BUT_KILL_AND_STOP(name, argument)                                                                     \
+  ON(name, 5), LOAD(args[argument]), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SIGKILL, 2, 0),                             \
+  BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SIGSTOP, 1, 0), RETURN(SECCOMP_RET_ALLOW), RETURN(KILL)
 #define KILL SECCOMP_RET_KILL_PROCESS
 #define REFUSED(error) (SECCOMP_RET_ERRNO | (error))
 
@@ -41,14 +49,15 @@
   ALLOW(read), ALLOW(write), ALLOW(writev), ALLOW(lseek), ALLOW(close), ALLOW(fstat), ALLOW(newfstatat),             \
   MASK_CLEAR(mmap, 2, PROT_EXEC, KILL), MASK_CLEAR(mprotect, 2, PROT_EXEC, KILL),                                    \
   ALLOW(munmap), MASK_CLEAR(mremap, 3, MREMAP_FIXED, KILL), ALLOW(madvise), ALLOW(brk), ALLOW(membarrier),                                       \
-  MASK_SET(clone, 0, CLONE_THREAD, KILL), REFUSE(clone3, ENOSYS), ALLOW(set_robust_list), ALLOW(rseq),               \
+  ONLY_THREADS(clone, 0), REFUSE(clone3, ENOSYS), ALLOW(set_robust_list), ALLOW(rseq),               \
   ALLOW(futex), ALLOW(sched_yield), ALLOW(sched_getaffinity), REFUSE(sched_setaffinity, EPERM), ALLOW(getcpu),       \
   REFUSE(mbind, EPERM), REFUSE(get_mempolicy, EPERM), REFUSE(set_mempolicy, EPERM),                                  \
   ALLOW(nanosleep), ALLOW(clock_nanosleep), ALLOW(clock_gettime), ALLOW(clock_getres), ALLOW(gettimeofday),          \
   ALLOW(getpid), ALLOW(gettid), ALLOW(getuid), ALLOW(geteuid), ALLOW(getgid), ALLOW(getegid), ALLOW(uname),          \
   ALLOW(sysinfo), ALLOW(getrusage), ALLOW(getrandom), MASK_CLEAR(prlimit64, 2, 0xffffffff, REFUSED(EPERM)),          \
   ALLOW(rt_sigaction), ALLOW(rt_sigprocmask), ALLOW(rt_sigreturn), ALLOW(sigaltstack), ALLOW(restart_syscall),       \
-  ALLOW(tgkill), ALLOW(exit), ALLOW(exit_group), REFUSE(ioctl, ENOTTY), REFUSE(prctl, EPERM)
+  SIGNAL_BUT_KILL_AND_STOP(tgkill, 2), MASK_CLEAR(exit, 0, 0x80, KILL), MASK_CLEAR(exit_group, 0, 0x80, KILL),       \
+  REFUSE(ioctl, ENOTTY), REFUSE(prctl, EPERM)
 
 /* Files: a native kernel opens none (libraries that try go on without); Python reads its own modules. */
 #define KC_NO_FILES REFUSE(openat, EACCES), REFUSE(readlinkat, EACCES), REFUSE(faccessat, EACCES)

@@ -9,7 +9,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import IO
@@ -21,32 +21,34 @@ from bench.gates.imports import python_modules
 from bench.judge.schemas import Language, Outcome
 from bench.measure.stopwatch import Stopwatch
 from bench.measure.urgency import make_fair, make_urgent, urgent
+from bench.measure.warmth import warm
 from bench.native import helper
 from bench.native.helper import CALL_DIED, CALL_TIMEOUT, State, Timing
 from bench.runner.buffers import Arena
-from bench.runner.stance import IDLE_NS, Watched
+from bench.runner.stance import Watched
 from bench.sandbox import RUN_OUTPUT_BYTES, Level, Sandbox, run_limits
 from bench.verdict import Rejected
 
 START_LIMIT_S = 20.0
 CPU_S = 600
 EMPTY_LIMIT_NS = 2_000_000_000
-EMPTY_CALLS = 40
-WAKE_CALLS = 2
-# A core that has been idle answers slowly at first, for about as long as a call takes: without empty calls before it,
-# the first side of a pair, which waits for the oracle, was up to 10 % slower than the second
+# How long what wraps a runner takes to end after it, and how long a process takes to stop.
+GONE_S, STOP_S = 1.0, 5.0
+EMPTY_CALLS = 15
+# A core that has been idle answers slowly at first, for about as long as a call takes: where it was not kept awake, the
+# first side of a pair, which waits for the oracle, was up to 10 % slower than the second
 # (docs/decisions/0006-order-within-a-pair.md).
 WARM_LEAST_NS, WARM_MOST_NS = 100_000, 2_000_000
 # A call whose thread had no core for longer than this – another task had it, or the host took it – was disturbed: its
 # time is not the kernel's.
-DISTURBED_SHARE, DISTURBED_NS = 0.01, 5_000
+DISTURBED_SHARE, DISTURBED_NS = 0.01, 30_000
 LOG_TAIL_BYTES, REPORT_BYTES = 4096, 64 << 10
 # A sanitizer puts red zones around everything on the stack.
 CHECKED_STACK_BYTES = 256 << 20
 # The runner's own clock agrees with ours when a call's two times, each without its empty call, differ by no more.
-AGREE_NS, AGREE_SHARE = 20_000, 0.002
-# What is taken off a call's time is small: an empty call never leaves the native loop.
-EMPTY_MOST_NS = 20_000
+AGREE_NS, AGREE_SHARE = 100_000, 0.002
+# What is taken off a call's time is small: an empty call never leaves the native loop, which has to be woken for it.
+EMPTY_MOST_NS = 100_000
 _HOST = Path(__file__).with_name("host.py")
 
 
@@ -79,8 +81,8 @@ class Runner:
         self.checked = bool(checks)
         self.pid = 0
         self.urgent = False
-        self._last_ns = self._others_ns = self._awake_at = 0
-        self.empty_ns = 0
+        self._cores = tuple(cores)
+        self._last_ns = self._empty_away_ns = self.empty_ns = 0
         program, visible = _program(artifact, checks)
         sealed = sandbox.level > Level.LIMITS
         head = [*program, str(self._fd), ",".join(str(core) for core in cores)]
@@ -96,6 +98,7 @@ class Runner:
         if self.checked:
             limits = replace(limits, memory_bytes=None, stack_bytes=CHECKED_STACK_BYTES)
         visible = [*visible, shim, artifact.path]
+        self._killed_before = process.killed_for_memory()
         self._process = sandbox.spawn(argv, limits, folder, self._log, fds, visible)
 
     def load(self, timed: bool = True) -> None:
@@ -111,11 +114,9 @@ class Runner:
         self.pause()
         if timed:
             self.urgent = make_urgent(self.pid)
-            self.empty_ns = self._calibrate()
+            self._calibrate()
         else:
-            self.resume()
-            self.pause()
-        self._others_ns = self.watched.others_ns()  # what threads did while loading is no work on a call
+            list(self._empty_calls(1))
         self._home = self.watched.stance()
 
     def calm(self) -> None:
@@ -180,36 +181,48 @@ class Runner:
         return self._died("load")
 
     def pause(self) -> None:
-        """Stop the process, every thread of it, before the judge reads or writes a buffer."""
-        stopped = False
-        while not stopped:
+        """Stop the process, every thread of it, before the judge reads or writes a buffer.
+
+        Raises:
+            Rejected: (`tampered`) it cannot be stopped: a thread waits where no signal but the last one reaches it.
+        """
+        deadline = time.monotonic() + STOP_S
+        while not self.watched.stopped():
             # Again and again: another's SIGCONT takes back a SIGSTOP that has not come into effect.
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGSTOP)
-            stopped = self.watched.stopped()
+            if time.monotonic() > deadline:
+                message = (
+                    f"the kernel's process does not stop within {STOP_S:.0f} s; start no process that it waits for"
+                )
+                raise Rejected(Outcome.TAMPERED, "state", {"message": message})
 
-    def resume(self, warm_ns: int = 0) -> None:
-        """Wake the process; two empty calls, and more for `warm_ns`, take the wake-up itself out of what follows."""
-        self._wake()
-        end = time.perf_counter_ns() + warm_ns
-        for _ in range(WAKE_CALLS):
-            self._checked(self._call((), True, EMPTY_LIMIT_NS), "wake")
-        self._awake_at = time.perf_counter_ns()
-        while time.perf_counter_ns() < end:
-            self._checked(self._call((), True, EMPTY_LIMIT_NS), "wake")
+    def _empty_calls(self, count: int) -> Iterator[tuple[int, int]]:
+        """Time (ns) of empty calls, waking and stopping included, and how long the process had no core meanwhile."""
+        for _ in range(count):
+            ran_before, waited_before = self.watched.ran_and_waited_ns()
+            with urgent(), warm(self._cores, WARM_LEAST_NS) as enough:
+                timing = self._checked(self._call((), True, EMPTY_LIMIT_NS, enough), "wake")
+            self.pause()
+            yield timing.elapsed_ns, self._away_ns(timing.elapsed_ns, ran_before, waited_before)
 
-    def _calibrate(self) -> int:
-        """Median ns of an empty call in this session: what the bracket itself costs on this runner."""
-        with urgent():
-            self.resume()
-            calls = [self._checked(self._call((), True, EMPTY_LIMIT_NS), "wake") for _ in range(EMPTY_CALLS)]
-        self.pause()
-        empty_ns = round(statistics.median(timing.elapsed_ns for timing in calls))
-        if empty_ns > EMPTY_MOST_NS:
+    def _calibrate(self) -> None:
+        """What the bracket itself costs on this runner in this session: medians over empty calls."""
+        elapsed, away = zip(*self._empty_calls(EMPTY_CALLS), strict=True)
+        self.empty_ns, self._empty_away_ns = round(statistics.median(elapsed)), round(statistics.median(away))
+        if self.empty_ns > EMPTY_MOST_NS:
             raise JudgeFault(
-                f"an empty call takes {empty_ns} ns, more than {EMPTY_MOST_NS}; grade again on a quieter machine"
+                f"an empty call takes {self.empty_ns} ns, more than {EMPTY_MOST_NS}; grade again on a quieter machine"
             )
-        return empty_ns
+
+    def _away_ns(self, elapsed_ns: int, ran_before: int, waited_before: int) -> int:
+        """How long of the last call the main thread had no core; one that waits for others of its own is rightly off.
+
+        Where the kernel counts nothing, the time that it has waited for a core is all there is.
+        """
+        ran_ns, waited_ns = self.watched.ran_and_waited_ns()
+        counted = ran_ns > 0 and self.watched.alone()
+        return elapsed_ns - (ran_ns - ran_before) if counted else waited_ns - waited_before
 
     def describe(self, nbytes: Sequence[int]) -> None:
         """Tell a checked runner how many bytes each argument of the coming call has (0 where it is no array)."""
@@ -224,61 +237,68 @@ class Runner:
         """The end of what it printed, long enough for a sanitizer's report."""
         return tail(self._log, REPORT_BYTES)
 
-    def call(self, slots: Sequence[int], limit_ns: int, stage: str, watch: Stopwatch, warm: bool = False) -> Timing:
+    def call(
+        self,
+        slots: Sequence[int],
+        limit_ns: int,
+        stage: str,
+        watch: Stopwatch,
+        timed: bool = False,
+        watched: Sequence[int] = (),
+    ) -> Timing:
         """One call of the kernel, the process stopped before and after; elapsed has the empty call taken off.
 
-        A `warm` call finds its core awake: empty calls come before it, for as long as the last call took.
+        A `timed` call finds its core awake, as it would be for as long as the last call took. `watched` are addresses
+        of bytes of the outputs: they must be what they were when the call was done.
 
         Raises:
             Rejected: outcome `timeout`, `crashed` or `resource`, or `tampered`: see `_check_stance`.
         """
         ran_before, waited_before = self.watched.ran_and_waited_ns()
-        with urgent() if warm and self.urgent else contextlib.nullcontext():
-            self.resume(min(max(self._last_ns, WARM_LEAST_NS), WARM_MOST_NS) if warm else 0)
-            self._check_idle()
-            with watch.stage("kernel"):
-                timing = self._checked(self._call(slots, False, limit_ns), stage, limit_ns)
-            awake_ns = time.perf_counter_ns() - self._awake_at
+        warm_ns = min(max(self._last_ns, WARM_LEAST_NS), WARM_MOST_NS) if timed else 0
+        with (
+            urgent() if timed and self.urgent else contextlib.nullcontext(),
+            warm(self._cores, warm_ns) as enough,
+            watch.stage("kernel"),
+        ):
+            timing = self._checked(self._call(slots, False, limit_ns, enough, watched), stage, limit_ns)
         self.pause()
-        self._check_stance()
+        if timing.seen != b"".join(ctypes.string_at(address, 1) for address in watched):
+            message = "the kernel went on writing after it had said that it was done; finish all work before returning"
+            raise Rejected(Outcome.TAMPERED, "state", {"message": message})
+        self._check_stance(stage)
+        away_ns = self._away_ns(timing.elapsed_ns, ran_before, waited_before) - self._empty_away_ns
         elapsed_ns = max(timing.elapsed_ns - self.empty_ns, 1)
+        # What it did after it said that it was done, until it was stopped, is part of its time.
+        elapsed_ns += max(-away_ns, 0)
         self._last_ns = elapsed_ns
-        ran_ns, waited_ns = self.watched.ran_and_waited_ns()
-        # A main thread that waits for others of its own is rightly off its core; and some kernels count nothing.
-        counted = ran_ns > 0 and self.watched.alone()
-        away_ns = awake_ns - (ran_ns - ran_before) if counted else waited_ns - waited_before
         taken = away_ns > max(elapsed_ns * DISTURBED_SHARE, DISTURBED_NS)
         offset_ns = elapsed_ns - self._control.own_ns
         strayed = abs(offset_ns) > AGREE_NS + elapsed_ns * AGREE_SHARE
         return Timing(elapsed_ns, timing.disturbed + int(taken), offset_ns, strayed)
 
-    def _check_idle(self) -> None:
-        """Raises Rejected (`tampered`) when other threads have worked since the process was last stopped.
-
-        The values of the coming call lie in the buffers, and its clock does not run yet.
-        """
-        busy_ns = self.watched.others_ns() - self._others_ns
-        if busy_ns > IDLE_NS and not self.checked:  # a sanitizer has a thread of its own
-            message = f"its threads worked for {busy_ns / 1e3:.0f} us between two calls; finish all work in the call"
-            raise Rejected(Outcome.TAMPERED, "threads", {"message": message})
-
-    def _check_stance(self) -> None:
+    def _check_stance(self, stage: str) -> None:
         """Raises Rejected (`tampered`) when the call left something changed in its process, or has not returned."""
-        self._others_ns = self.watched.others_ns()
-        changed = self._home.departure(self.watched.stance())
+        changed = self._home.departure(self.watched.stance(self._home))
         if self._control.fp_changed:
             changed = "the floating-point state (rounding, masks or flush-to-zero); restore it before returning"
         if changed:
+            if process.ends_within(self._process, GONE_S):  # what has ended stands nowhere
+                raise self._died(stage)
             raise Rejected(Outcome.TAMPERED, "state", {"message": f"the kernel changed {changed}"})
 
-    def _call(self, slots: Sequence[int], empty: bool, limit_ns: int) -> Timing:
-        """One call; a real one ends with the process stopped, before what comes after can help it."""
+    def _call(
+        self, slots: Sequence[int], empty: bool, limit_ns: int, enough: ctypes.c_int, watched: Sequence[int] = ()
+    ) -> Timing:
+        """One call; the process is stopped before it and after it."""
         self._generation += 1
         words = (ctypes.c_int64 * len(slots))(*slots)
-        stop = 0 if empty else self.pid
-        return helper.call(self._control, self._generation, words, empty, limit_ns, self._process.pid, stop)
+        child = self._process.pid
+        return helper.call(self._control, self._generation, words, empty, limit_ns, child, self.pid, enough, watched)
 
     def _checked(self, timing: Timing, stage: str, limit_ns: int = EMPTY_LIMIT_NS) -> Timing:
+        if timing.elapsed_ns == CALL_TIMEOUT and self.watched.held():
+            raise JudgeFault(f"something outside stopped the runner in a call ({stage}); grade again")
         if timing.elapsed_ns == CALL_TIMEOUT:
             detail = {
                 "message": f"one call took more than {limit_ns / 1e9:.1f} s; end every loop, or do less work in a call",
@@ -290,8 +310,11 @@ class Runner:
             raise self._died(stage)
         return timing
 
-    def _died(self, stage: str) -> Rejected:
-        """Why the process is gone, from its exit status (never from what it printed)."""
+    def _died(self, stage: str) -> Exception:
+        """Why the process is gone, from its exit status (never from what it printed).
+
+        A sealed process cannot send itself SIGKILL, nor leave with a code that looks like one.
+        """
         if self._control.state == State.RAISED:
             said = bytes(self._control.message).decode(errors="replace")
             last = said.strip().splitlines()[-1] if said.strip() else ""
@@ -299,6 +322,8 @@ class Runner:
             outcome = Outcome.RESOURCE if short else Outcome.CRASHED
             return Rejected(outcome, "exception", {"message": last, "stage": stage}, said)
         ended_by = process.signal_of(self._process.returncode)
+        if ended_by == signal.SIGKILL and process.killed_for_memory() == self._killed_before:
+            return JudgeFault(f"something outside killed the runner ({stage}); grade again")
         outcome, property, message = self._reason(ended_by)
         return Rejected(outcome, property, {"message": message, "stage": stage}, tail(self._log))
 
@@ -322,7 +347,7 @@ class Runner:
                 return Outcome.RESOURCE, "output", f"it wrote more than {limit} of output; print less, or nothing"
             case signal.SIGXCPU:
                 return Outcome.TIMEOUT, "cpu_time", "it used up its CPU time; do less work in a call"
-            case signal.SIGKILL:
+            case signal.SIGKILL:  # and Linux has killed something for memory meanwhile: see `_died`
                 return Outcome.RESOURCE, "memory", "it was killed, most likely for the memory it took; take less"
         name = _signal_name(ended_by)
         look = (

@@ -1,5 +1,5 @@
-"""What Linux tells of a runner: whether it is stopped, where it stands, how it handles signals, what its other threads
-have done. The submission can write to the control page, but not to this."""
+"""What Linux tells of a runner: whether it is stopped, where it stands, how it handles signals, how long it has run.
+The submission can write to the control page, but not to this."""
 
 import contextlib
 import os
@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 # The waiting loop is a few instructions long; its stack frame may be pushed when we look, or not.
 LOOP_BYTES, FRAME_BYTES = 256, 64
-# A pool's threads go to sleep after their barrier, some of them only when they are woken again.
-IDLE_NS = 200_000
 # glibc catches signals 32 and 33 for itself once a thread is started.
 _THREADING_SIGNALS = 0b11 << 31
 _SIGNAL_MASKS = (b"SigBlk", b"SigIgn", b"SigCgt")
@@ -18,11 +16,13 @@ _SIGNAL_MASKS = (b"SigBlk", b"SigIgn", b"SigCgt")
 class Stance:
     """One look at a stopped process.
 
-    `place` is stack pointer and program counter of its main thread, None where Linux does not tell;
-    `signals` are the blocked, the ignored and the caught ones, a bit each.
+    `place` is stack pointer and program counter of its main thread, None where Linux does not tell; `returns_to` where
+    its waiting loop will go on from there, for a stack pointer as it was at home; `signals` are the blocked, the
+    ignored and the caught ones, a bit each.
     """
 
     place: tuple[int, int] | None
+    returns_to: bytes
     signals: tuple[int, ...]
 
     def departure(self, now: "Stance") -> str | None:
@@ -31,7 +31,7 @@ class Stance:
             return "signal handlers or masks; leave them as they are"
         if self.place and now.place:
             moved = [abs(here - there) for here, there in zip(now.place, self.place, strict=True)]
-            if moved[0] > FRAME_BYTES or moved[1] > LOOP_BYTES:
+            if moved[0] > FRAME_BYTES or moved[1] > LOOP_BYTES or now.returns_to != self.returns_to:
                 return "where its thread waits: it said that it was done and had not returned; return to the caller"
         return None
 
@@ -42,8 +42,8 @@ class Watched:
     def __init__(self, pid: int) -> None:
         self.pid = pid
         self._files = contextlib.ExitStack()
-        self._stat, self._schedstat, self._status, self._syscall = (
-            self._opened(name) for name in ("stat", f"task/{pid}/schedstat", "status", "syscall")
+        self._stat, self._schedstat, self._status, self._syscall, self._memory = (
+            self._opened(name) for name in ("stat", f"task/{pid}/schedstat", "status", "syscall", "mem")
         )
 
     def _opened(self, name: str) -> int:
@@ -62,15 +62,13 @@ class Watched:
             return False
         return count <= 1 or all(_state(self.pid, thread) in "TtZX" for thread in self._others())
 
+    def held(self) -> bool:
+        """Whether the main thread is stopped, and not gone."""
+        return self._main()[0] in "Tt"
+
     def alone(self) -> bool:
         """Whether the main thread is the only one."""
         return self._main()[1] <= 1
-
-    def others_ns(self) -> int:
-        """CPU time (ns) that all threads but the main one have had so far; those that have ended count no more."""
-        if self.alone():
-            return 0
-        return sum(_figures(_read(f"/proc/{self.pid}/task/{thread}/schedstat"))[0] for thread in self._others())
 
     def ran_and_waited_ns(self) -> tuple[int, int]:
         """How long (ns) the main thread has had a core, and has stood ready without one, in all its life.
@@ -80,13 +78,15 @@ class Watched:
         """
         return _figures(_again(self._schedstat))
 
-    def stance(self) -> Stance:
+    def stance(self, home: Stance | None = None) -> Stance:
+        """Where the stopped process stands; `home` is where it stood between its empty calls."""
         # `-1 <stack pointer> <program counter>` is what /proc says of a thread that is stopped outside any call.
         words = _again(self._syscall).split()
         place = (int(words[1], 16), int(words[2], 16)) if len(words) == 3 else None
         lines = _again(self._status).splitlines()
+        stack = (home.place if home else place) or (0, 0)
         masks = [int(line.split()[1], 16) & ~_THREADING_SIGNALS for line in lines if line.startswith(_SIGNAL_MASKS)]
-        return Stance(place, tuple(masks))
+        return Stance(place, _again(self._memory, stack[0], 8), tuple(masks))
 
     def _main(self) -> tuple[str, int]:
         """State of the main thread (one letter; Z when it is gone), and how many threads there are."""
@@ -112,11 +112,11 @@ def _figures(schedstat: bytes) -> tuple[int, int]:
     return (int(figures[0]), int(figures[1])) if len(figures) == 3 else (0, 0)
 
 
-def _again(fd: int) -> bytes:
-    """Content of an open file of /proc as it is now, empty when its process is gone."""
+def _again(fd: int, at: int = 0, nbytes: int = 4096) -> bytes:
+    """Content of an open file of /proc as it is now, empty when its process is gone or it does not tell."""
     try:
-        return os.pread(fd, 4096, 0)
-    except OSError:
+        return os.pread(fd, nbytes, at)
+    except (OSError, OverflowError):
         return b""
 
 

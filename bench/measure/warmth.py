@@ -1,0 +1,41 @@
+"""Keeps idle cores awake until a call begins: one that has slept answers slowly, for about as long as a call takes."""
+
+import contextlib
+import ctypes
+import os
+import threading
+import time
+from collections.abc import Iterator, Sequence
+
+from bench.native import helper
+
+
+@contextlib.contextmanager
+def warm(cores: Sequence[int], warm_ns: int) -> Iterator[ctypes.c_int]:
+    """Threads of our own spin on `cores`, for `warm_ns` already when the block begins, until the yielded flag is set.
+
+    Whatever else is to run there takes the core from them at once. It must not be the runner itself that spins: it
+    would have the values of the coming call before its eyes.
+    """
+    enough = ctypes.c_int(0)
+    if not warm_ns:
+        yield enough
+        return
+    threads = [threading.Thread(target=_spin, args=(core, enough), daemon=True) for core in cores]
+    for thread in threads:
+        thread.start()
+    end = time.perf_counter_ns() + warm_ns
+    while time.perf_counter_ns() < end:
+        pass
+    try:
+        yield enough
+    finally:
+        enough.value = 1
+        for thread in threads:
+            thread.join()
+
+
+def _spin(core: int, enough: ctypes.c_int) -> None:
+    os.sched_setaffinity(0, {core})
+    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    helper.keep_warm(enough)
