@@ -1,4 +1,4 @@
-"""Writes docs/reference/ from the code; with `--check` it only names the pages that are stale."""
+"""Writes docs/reference/ from the code, and the tables of docs/trust.md; with `--check` it only names what is stale."""
 
 import ast
 import asyncio
@@ -14,6 +14,7 @@ import httpx
 import meanings
 from pages import table, write
 from pydantic import BaseModel
+from rows import trust_page
 
 from agent.config import AgentConfig
 from bench import cli
@@ -304,4 +305,4 @@ def reference() -> dict[Path, str]:
 
 
 if __name__ == "__main__":
-    sys.exit(write(sys.argv[1:], reference()))
+    sys.exit(write(sys.argv[1:], reference() | trust_page()))

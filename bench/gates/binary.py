@@ -43,6 +43,7 @@ class Library:
 
     machine: str
     shown: frozenset[str]
+    chooses: bool  # which function a name means is for code of the library to say (ifunc)
     wanted: frozenset[str]
     libraries: tuple[str, ...]
     tags: frozenset[str]
@@ -79,7 +80,7 @@ def check(path: Path, entry: str, language: Language) -> Library:
 
 
 def _check_load(library: Library) -> None:
-    if _IRELATIVE[library.machine] in library.relocations:
+    if library.chooses or _IRELATIVE[library.machine] in library.relocations:
         raise _refused("init_code", "it chooses functions while it is loaded (ifunc); choose when it is called")
     for tag in _CALLED:
         if tag in library.tags:
@@ -188,8 +189,9 @@ def read(file: BinaryIO) -> Library:
     stack = [segment["p_flags"] for segment in segments if segment["p_type"] == "PT_GNU_STACK"]
     return Library(
         machine=elf["e_machine"],
-        shown=frozenset(name for name, defined in symbols if defined),
-        wanted=frozenset(name for name, defined in symbols if not defined),
+        shown=frozenset(symbol.name for symbol in symbols if symbol["st_shndx"] != "SHN_UNDEF"),
+        chooses=any(symbol["st_info"]["type"] == "STT_LOOS" for symbol in symbols),
+        wanted=frozenset(symbol.name for symbol in symbols if symbol["st_shndx"] == "SHN_UNDEF"),
         libraries=tuple(tag.needed for tag in tags if tag.entry.d_tag == "DT_NEEDED"),
         tags=frozenset(str(tag.entry.d_tag) for tag in tags),
         flags=sum(tag.entry.d_val for tag in tags if tag.entry.d_tag == "DT_FLAGS"),
@@ -234,10 +236,10 @@ def _relocations(dynamic: Any) -> Iterator[tuple[int, int, int]]:
             yield (8 if kind is None else kind), 0 if packed else relocation["r_info_sym"], relocation["r_offset"]
 
 
-def _symbols(dynamic: Any, relocations: list[tuple[int, int, int]]) -> list[tuple[str, bool]]:
-    """(name, defined here) of every dynamic symbol that the loader can find, by name or from a relocation."""
+def _symbols(dynamic: Any, relocations: list[tuple[int, int, int]]) -> list[Any]:
+    """Every dynamic symbol with a name that the loader can find, by name or from a relocation."""
     count = max([dynamic.num_symbols(), *(index + 1 for _, index, _ in relocations)])
     if count > MOST_SYMBOLS:
         raise ValueError(f"more than {MOST_SYMBOLS} symbols")
     found = (dynamic.get_symbol(index) for index in range(1, count))
-    return [(symbol.name, symbol["st_shndx"] != "SHN_UNDEF") for symbol in found if symbol.name]
+    return [symbol for symbol in found if symbol.name]
