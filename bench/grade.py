@@ -377,7 +377,7 @@ def sources(work: Work) -> Iterator[SourceFile]:
     order, kernel = work.order, work.task.name
     if order.source is not None:
         name = f"{kernel}{order.language.suffix}"
-        yield SourceFile(role="submission", name=name, content=order.source.encode())
+        yield SourceFile(role="submission", name=name, content=order.source.encode(errors="replace"))
     for role, content in work.task.files.items():
         yield SourceFile(role=role, name=role.partition(":")[2] or role, content=content)
     yield provenance.toolchains_source()

@@ -55,6 +55,8 @@ FLOAT_FAMILIES: dict[Family, Callable[[Words], NDArray[np.float64]]] = {
     Family.NEAR_CONSTANT: lambda w: 1.0 + _centred(w, 50, 1 << 13) * 2.0**-23,
     # multiples of 1/4 in [-1, 1]: many ties
     Family.FEW: lambda w: (_centred((w >> np.uint64(32)) * np.uint64(9), 32, 4)) * 0.25,
+    # normal, but one in 256 is 256 times as large: who looks at some values sees small ones alone
+    Family.SPIKED: lambda w: _normal(w) * np.where(w & np.uint64(255), 1.0, 256.0),
 }
 
 

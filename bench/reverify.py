@@ -28,6 +28,7 @@ from bench.verdict import Rejected
 
 STAGE = "reverify"
 FUZZED_CASES = 8
+MORE_THREADS = 3
 
 Outputs = Mapping[str, NDArray[Any]]
 
@@ -35,7 +36,7 @@ Outputs = Mapping[str, NDArray[Any]]
 def reverify(order: GradeOrder, task: Task, court: Court, watch: Stopwatch) -> dict[str, Any]:
     """Build the order's source again in a fresh folder, and call it on fresh cases in two fresh processes.
 
-    The second process has one more thread for OpenMP. What the first answers is held against the NumPy reference, what
+    The second process has more threads for OpenMP. What the first answers is held against the NumPy reference, what
     the second answers against the float64 twin and, bit by bit, against the first.
 
     Returns:
@@ -62,7 +63,7 @@ def reverify(order: GradeOrder, task: Task, court: Court, watch: Stopwatch) -> d
                         Runner(sandbox, folder, artifact, shim, arena, court.untimed, order.workspace_bytes > 0)
                     )
                 )
-                for sandbox in (court.sandbox, with_another_thread(court))
+                for sandbox in (court.sandbox, with_more_threads(court))
             )
             first.load(timed=False)
             second.load(timed=False)
@@ -70,10 +71,10 @@ def reverify(order: GradeOrder, task: Task, court: Court, watch: Stopwatch) -> d
     return {"cases": len(cases), "same_bits": sum(same)}
 
 
-def with_another_thread(court: Court) -> Sandbox:
-    """The court's sandbox, for a team of one thread more: a race that never shows in a team of one may show there."""
+def with_more_threads(court: Court) -> Sandbox:
+    """The court's sandbox, for a larger team: a race that never shows among few threads may show there."""
     sandbox = court.sandbox
-    threads = int(sandbox.variables.get("OMP_NUM_THREADS", "1")) + 1
+    threads = int(sandbox.variables.get("OMP_NUM_THREADS", "1")) + MORE_THREADS
     return replace(sandbox, variables={**sandbox.variables, "OMP_NUM_THREADS": str(threads)})
 
 

@@ -42,6 +42,7 @@ class Family(StrEnum):
     WIDE = "wide"
     NEAR_CONSTANT = "near_constant"
     FEW = "few"
+    SPIKED = "spiked"
     BELOW = "below"
     SKEWED = "skewed"
     ROW_POINTERS = "row_pointers"

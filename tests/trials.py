@@ -74,6 +74,8 @@ class Trial:
             return f"{report.outcome} ({report.property}), not {self.header['outcome']}: {_reason(report)}"
         if self.properties and report.property not in self.properties:
             return f"{report.outcome} for {report.property}, not {self.header['property']}: {_reason(report)}"
+        if self.is_honest and report.suspect:
+            return f"solved, but flagged: {report.suspect}"
         return ""
 
 

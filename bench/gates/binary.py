@@ -1,6 +1,7 @@
 """Rejects a library by what the loader would do with it: what it shows, needs, runs at load time and may write to."""
 
 import ctypes
+import io
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -173,7 +174,7 @@ def read(file: BinaryIO) -> Library:
     Raises:
         ELFError, ValueError, ...: it is none, or contradicts itself.
     """
-    elf = ELFFile(file)
+    elf = ELFFile(_without_sections(file.read()))
     if elf["e_type"] != "ET_DYN" or elf["e_machine"] not in _RELOCATIONS or elf.elfclass != 64:
         raise ValueError("not a 64-bit shared object for x86-64 or aarch64")
     segments = list(elf.iter_segments())
@@ -184,6 +185,9 @@ def read(file: BinaryIO) -> Library:
         raise ValueError("its dynamic section is not where the loader would look")
     dynamic: Any = dynamics[0]
     tags = list(dynamic.iter_tags())
+    once = [tag.entry.d_tag for tag in tags if tag.entry.d_tag not in ("DT_NEEDED", "DT_NULL")]
+    if len(once) != len(set(once)):
+        raise ValueError("an entry of its dynamic section is there twice")
     relocations = list(_relocations(dynamic))
     symbols = _symbols(dynamic, relocations)
     stack = [segment["p_flags"] for segment in segments if segment["p_type"] == "PT_GNU_STACK"]
@@ -201,6 +205,14 @@ def read(file: BinaryIO) -> Library:
         stack=stack[-1] if stack else None,
         code=b"".join(segment.data() for segment in loaded if segment["p_flags"] & _EXECUTE),
     )
+
+
+def _without_sections(content: bytes) -> BinaryIO:
+    """The file as the loader reads it: section headers are for linkers, and may say anything."""
+    header = bytearray(content[:64])
+    header[40:48] = bytes(8)  # e_shoff
+    header[60:64] = bytes(4)  # e_shnum, e_shstrndx
+    return io.BytesIO(bytes(header) + content[64:])
 
 
 def _check_layout(loaded: list[Any]) -> None:

@@ -7,13 +7,17 @@ from functools import lru_cache
 from pathlib import Path
 
 from bench.build.toolchain import Trace, toolchains
-from bench.gates.text import code_only
+from bench.gates.text import C_LITERALS, blank
 from bench.judge.schemas import Language, Outcome
 from bench.process import Limits, run
 from bench.sandbox import BUILD_LIMITS, Level, Sandbox
 from bench.verdict import Rejected
 
-_MARKER = re.compile(r'^# \d+ "((?:[^"\\]|\\.)*)"')
+# Line markers of preprocessed text, and literals: within one of these nothing is a marker.
+_PIECES = re.compile(
+    rf"""(?P<marker>^\#[ ]\d+[ ]"(?P<file>(?:[^"\\\n]|\\.)*)"[^\n]*) | {C_LITERALS.pattern}""",
+    re.VERBOSE | re.DOTALL | re.MULTILINE,
+)
 _PRAGMA = re.compile(r"^\s*#\s*pragma\s+GCC\s+(optimize|target|push_options|pop_options|reset_options)\b", re.MULTILINE)
 _ATTRIBUTES = re.compile(r"(?:\b__attribute(?:__)?\s*\(\s*\(|\[\s*\[)")
 _SETS_FLAGS = re.compile(r"\b(?:__)?(optimize|target|target_clones)(?:__)?\s*\(")
@@ -29,7 +33,7 @@ def check(source: Path, language: Language) -> None:
     for path in files_read(source):
         if path != source.name and not _is_compilers(path, language):
             raise included(path)
-    if language in (Language.C, Language.CPP) and (what := own_flags(source, language)):
+    if language in (Language.C, Language.CPP) and (what := own_flags(source)):
         message = f"'{what}' changes the compiler's flags; both sides are built with the same ones: take it out"
         raise Rejected(Outcome.POLICY, "flags", {"message": message})
 
@@ -83,27 +87,31 @@ def include_folders(compiler: str) -> tuple[str, ...]:
     )
 
 
-def own_flags(source: Path, language: Language) -> str:
+def own_flags(source: Path) -> str:
     """The first pragma or attribute of the submission itself that sets flags; macros are expanded by now."""
-    own = "".join(_own_lines(Trace.PREPROCESSED.of(source), source.name))
-    if found := _PRAGMA.search(own):
+    preprocessed = Trace.PREPROCESSED.of(source).read_text(encoding="utf-8", errors="replace")
+    code = "".join(_own_code(preprocessed, source.name))
+    if found := _PRAGMA.search(code):
         return f"#pragma GCC {found[1]}"
-    code = code_only(own, language)
     for attributes in _ATTRIBUTES.finditer(code):
         if found := _SETS_FLAGS.search(code, attributes.end(), _closing(code, attributes.end())):
             return f"attribute {found[1]}"
     return ""
 
 
-def _own_lines(preprocessed: Path, name: str) -> Iterator[str]:
-    """The lines of preprocessed text that come from the file `name`."""
-    ours = False
-    with preprocessed.open(encoding="utf-8", errors="replace") as lines:
-        for line in lines:
-            if marker := _MARKER.match(line):
-                ours = marker[1] == name
-            elif ours:
-                yield line
+def _own_code(preprocessed: str, name: str) -> Iterator[str]:
+    """What of preprocessed text comes from the file `name`, its literals blanked."""
+    ours, at = False, 0
+    for piece in _PIECES.finditer(preprocessed):
+        if ours:
+            yield preprocessed[at : piece.start()]
+        at = piece.end()
+        if piece["marker"]:
+            ours = piece["file"] == name
+        elif ours:
+            yield piece[0] if piece["number"] else blank(piece[0])
+    if ours:
+        yield preprocessed[at:]
 
 
 def _closing(code: str, start: int) -> int:

@@ -25,6 +25,8 @@ from bench.verdict import Rejected
 
 STAGE = "tool"
 FUZZED_CASES = 4
+# A sanitizer takes the functions of C++ that it watches from what is there when the process starts.
+_CPP_RUNTIME = ("-Wl,--no-as-needed", "-lstdc++")
 CONTROL_S = 60
 # What a sanitizer ends the process with when it has found something.
 FOUND = 99
@@ -78,7 +80,10 @@ SANITIZERS = {
         ),
         Sanitizer(
             EvaluationTool.UNDEFINED,
-            ("-fsanitize=undefined", "-fno-sanitize-recover=undefined", "-g", "-U__SANITIZE_UNDEFINED__"),
+            (
+                *("-fsanitize=undefined", "-fno-sanitize-recover=undefined", "-g", "-U__SANITIZE_UNDEFINED__"),
+                "-fno-sanitize=vptr",  # it makes a pipe, which the filter answers with SIGSYS
+            ),
             {"UBSAN_OPTIONS": _COMMON},
             "runtime error: ",
             {Language.C: _C_UNDEFINED, Language.CPP: _C_UNDEFINED},
@@ -161,7 +166,8 @@ def run(sanitizer: Sanitizer, seconds: float, order: SubmissionOrder, task: Task
             shim = builder.call_shim(sandbox, task, order.language, workspace)
             variables = {**sandbox.variables, **sanitizer.variables, "OMP_STACKSIZE": "64M"}
             watched = replace(sandbox, variables=variables)
-            runner = Runner(watched, folder, artifact, shim, arena, court.untimed, workspace, sanitizer.flags)
+            checks = (*sanitizer.flags, *(_CPP_RUNTIME if order.language is Language.CPP else ()))
+            runner = Runner(watched, folder, artifact, shim, arena, court.untimed, workspace, checks)
         except Rejected as rejected:
             return Execution.TOOL_ERROR, Finding.NOT_EVALUATED, "it does not build with the sanitizer", rejected.log
         except EnvironmentFault as fault:

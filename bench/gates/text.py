@@ -10,18 +10,31 @@ from bench.judge.schemas import Language, Outcome
 from bench.verdict import Rejected
 
 _SPACES = "\t\n\v\f\r"
-# Control, format (zero width, direction), surrogate, private and unassigned characters, line and paragraph separators.
-_HIDING = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+# Control, format (zero width, direction), surrogate and private characters, line and paragraph separators.
+_HIDING = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
+# Joiners of letters and of emoji: they hide nothing, and code cannot have them anyhow.
+_JOINERS = "\u200c\u200d"
+# A line that goes on: both halves are one for the compiler, but for those within a raw string.
+_SPLICED = r"\\[ \t]*\r?\n"
 # Comments and literals, and numbers: the apostrophe in one of C++ (1'000) starts no literal.
-_C_LITERALS = re.compile(
-    r"""//[^\n]* | /\*.*?(?:\*/|\Z)
-    | \b(?:u8|[uUL])?R"(?P<mark>[^()\\\s]{0,16})\(.*?\)(?P=mark)"
-    | "(?:[^"\\\n]|\\.)*" | '(?:[^'\\\n]|\\.)*'
+C_LITERALS = re.compile(
+    rf"""//(?:{_SPLICED}|[^\n])* | /\*.*?(?:\*/|\Z)
+    | \b(?:u8|[uUL])?R"(?P<mark>[^()\\\s]{{0,16}})\(.*?\)(?P=mark)"
+    | "(?:{_SPLICED}|[^"\\\n]|\\.)*" | '(?:{_SPLICED}|[^'\\\n]|\\.)*'
     | (?P<number>(?<![\w.])\.?\d(?:'?[\w.]|(?<=[eEpP])[+-])*)""",
     re.VERBOSE | re.DOTALL,
 )
-_FORTRAN_LITERALS = re.compile(r"""![^\n]*|'(?:[^'\n]|'')*'|"(?:[^"\n]|"")*\"""")
-_SPLICE = re.compile(r"\\[ \t]*\r?\n")
+# What would be one token for the compiler and two for the pattern above: a literal or the end of a comment, torn.
+_TORN_LITERAL = re.compile(rf"""\w{_SPLICED}(?:u8|[uUL])?R?['"]""")
+_TORN_COMMENT = re.compile(rf"[/*]{_SPLICED}[/*]")
+# A literal goes on behind an ampersand at the end of its line, past lines of comments.
+_FORTRAN_LITERALS = re.compile(
+    r"""![^\n]*
+    | '(?:''|&[ \t]*\r?\n(?:[ \t]*(?:![^\n]*)?\n)*|[^'\n])*'
+    | "(?:""|&[ \t]*\r?\n(?:[ \t]*(?:![^\n]*)?\n)*|[^"\n])*\"""",
+    re.VERBOSE,
+)
+_SPLICE = re.compile(_SPLICED)
 _LINE_DIRECTIVE = re.compile(r"^[ \t\f\v]*(?:\#|%:|\?\?=)[ \t\f\v]*(?:line\b|\d)", re.MULTILINE)
 # `include` is a line of its own in Fortran, no statement; nothing else reads a file.
 _FORTRAN_INCLUDE = re.compile(r"^[ \t]*(?:!\$)?[ \t]*include[ \t]*(?:\w+_)?[ \t]*['\"]", re.MULTILINE | re.IGNORECASE)
@@ -36,7 +49,7 @@ def check(source: str, language: Language) -> None:
     """
     for number, line in enumerate(source.split("\n"), 1):
         for character in line:
-            if character not in _SPACES and unicodedata.category(character) in _HIDING:
+            if character not in _SPACES + _JOINERS and unicodedata.category(character) in _HIDING:
                 raise _rejected(number, f"holds the character U+{ord(character):04X}, which nobody sees; take it out")
     for number, line in enumerate(code_only(source, language).split("\n"), 1):
         if not line.isascii():
@@ -52,8 +65,11 @@ def check(source: str, language: Language) -> None:
 
 def _check_directives(source: str, language: Language) -> None:
     """Raises Rejected for a `#line`: it would pass the lines below off as another file's."""
-    joined = _SPLICE.sub("", source)
-    if found := _LINE_DIRECTIVE.search(code_only(joined, language)):
+    code = code_only(source, language)
+    if found := _TORN_LITERAL.search(source) or _TORN_COMMENT.search(code):
+        raise _rejected(source.count("\n", 0, found.start()) + 1, "ends within a token; write it on one line")
+    joined = _SPLICE.sub("", code)
+    if found := _LINE_DIRECTIVE.search(joined):
         number = joined.count("\n", 0, found.start()) + 1
         raise _rejected(number, "sets line numbers or a file name (#line); take it out")
 
@@ -66,14 +82,14 @@ def code_only(source: str, language: Language) -> str:
     """`source` with comments and literals blanked, line by line as it was."""
     match language:
         case Language.C | Language.CPP:
-            return _C_LITERALS.sub(lambda found: found[0] if found["number"] else _blank(found[0]), source)
+            return C_LITERALS.sub(lambda found: found[0] if found["number"] else blank(found[0]), source)
         case Language.FORTRAN:
-            return _FORTRAN_LITERALS.sub(lambda found: _blank(found[0]), source)
+            return _FORTRAN_LITERALS.sub(lambda found: blank(found[0]), source)
         case Language.PYTHON:
             return "\n".join(_python_names(source))
 
 
-def _blank(text: str) -> str:
+def blank(text: str) -> str:
     return "".join(character if character == "\n" else " " for character in text)
 
 

@@ -95,6 +95,7 @@ static double wide(uint64_t w) {
   return value;
 }
 static double near_constant(uint64_t w) { return 1.0 + (double)((int64_t)(w >> 50) - (1 << 13)) * 0x1p-23; }
+static double spiked(uint64_t w) { return normal(w) * (w & 255 ? 1 : 256); }
 static double few(uint64_t w) { return (double)((int64_t)((w >> 32) * 9 >> 32) - 4) * 0.25; }
 static int64_t below(uint64_t w, uint64_t bound) { return (int64_t)((w >> 32) * bound >> 32); }
 static int64_t skewed(uint64_t w, uint64_t bound) { return below(w, bound) & (w & 3 ? 3 : -1); }
@@ -129,6 +130,7 @@ int kc_fill(void *out, int64_t count, const char *dtype, const char *family, uin
   FILL_FLOAT("wide", wide(w))
   FILL_FLOAT("near_constant", near_constant(w))
   FILL_FLOAT("few", few(w))
+  FILL_FLOAT("spiked", spiked(w))
   FILL_INTEGER("below", below(w, bound))
   FILL_INTEGER("skewed", skewed(w, bound))
   return -1;

@@ -31,6 +31,11 @@
 /* Allowed when the low half of an argument has none of these bits. */
 #define MASK_CLEAR(name, argument, mask, otherwise) \
   ON(name, 4), LOAD(args[argument]), BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, mask, 1, 0), RETURN(SECCOMP_RET_ALLOW), RETURN(otherwise)
+/* What an allocator says of its own memory; other advice takes pages from whoever else has them mapped. */
+#define ADVICE(name, argument)                                                                                       \
+  ON(name, 7), LOAD(args[argument]), BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, MADV_DONTNEED, 0, 3),                       \
+  BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, MADV_FREE, 2, 0), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, MADV_HUGEPAGE, 1, 0),    \
+  BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, MADV_NOHUGEPAGE, 0, 1), RETURN(SECCOMP_RET_ALLOW), RETURN(REFUSED(EPERM))
 /* A thread, for which its maker does not wait: where it waited, no signal would stop it. */
 #define ONLY_THREADS(name, argument)                                                                                 \
   ON(name, 5), LOAD(args[argument]), BPF_STMT(BPF_ALU | BPF_AND | BPF_K, CLONE_THREAD | CLONE_VFORK),                \
@@ -48,7 +53,7 @@
 #define KC_COMMON                                                                                                    \
   ALLOW(read), ALLOW(write), ALLOW(writev), ALLOW(lseek), ALLOW(close), ALLOW(fstat), ALLOW(newfstatat),             \
   MASK_CLEAR(mmap, 2, PROT_EXEC, KILL), MASK_CLEAR(mprotect, 2, PROT_EXEC, KILL),                                    \
-  ALLOW(munmap), MASK_CLEAR(mremap, 3, MREMAP_FIXED, KILL), ALLOW(madvise), ALLOW(brk), ALLOW(membarrier),                                       \
+  ALLOW(munmap), MASK_CLEAR(mremap, 3, MREMAP_FIXED, KILL), ADVICE(madvise, 2), ALLOW(brk), ALLOW(membarrier),        \
   ONLY_THREADS(clone, 0), REFUSE(clone3, ENOSYS), ALLOW(set_robust_list), ALLOW(rseq),               \
   ALLOW(futex), ALLOW(sched_yield), ALLOW(sched_getaffinity), REFUSE(sched_setaffinity, EPERM), ALLOW(getcpu),       \
   REFUSE(mbind, EPERM), REFUSE(get_mempolicy, EPERM), REFUSE(set_mempolicy, EPERM),                                  \

@@ -174,7 +174,7 @@ class Runner:
             last = said.splitlines()[-1] if said else "the loader gave no reason"
             message = f"it does not load ({_without_path(last)}); mend what this names"
             return Rejected(Outcome.BUILD_FAILED, "load", {"message": message}, said)
-        if self._control.state == State.STARTING:
+        if self._control.state == State.STARTING and not self._control.admitted:
             return JudgeFault(
                 f"the runner could not start (code {self._process.returncode}): {said or tail(self._log)}"
             )
