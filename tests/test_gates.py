@@ -94,9 +94,9 @@ HIDING = {
     "carriage return within a line": "\rx",
     "next line": "\x85",
     "soft hyphen": "\u00ad",
-    "unassigned": "\u0378",
     "zero width space": "\u200b",
-    "zero width joiner": "\u200d",
+    "zero width no-break space within": "a\ufeffb",
+    "word joiner": "\u2060",
     "right-to-left mark": "\u200f",
     "line separator": "\u2028",
     "paragraph separator": "\u2029",
@@ -131,7 +131,7 @@ def test_lines_may_end_as_they_do_elsewhere_and_tabs_and_form_feeds_stand_betwee
     text.check(f"\t\n\f\n\v\n{honest}\n\t", language)
 
 
-OTHER_SCRIPTS = "é日本語🙂"
+OTHER_SCRIPTS = "é日本語🙂👩\u200d🔬 क्\u200dष \u0378"
 WELCOME = {
     "a comment": (BOTH_C, "// {}\n"),
     "a comment in a line": (BOTH_C, "int /* {} */ n;\n"),
@@ -162,6 +162,7 @@ CODE = {
     "a name of Fortran": ((FORTRAN,), "{} = 1\n"),
     "what follows a string of Fortran": ((FORTRAN,), "print *, 'it''s', {}\n"),
     "a name of Python": ((PYTHON,), "{} = 1\n"),
+    "a name with a joiner": (BOTH_C, "int a\u200db;\n"),
     "an argument": ((PYTHON,), "def axpy(x, y, out, n, \u0430):\n    pass\n"),
 }
 

@@ -79,6 +79,11 @@ def _show(kernel: str, report: GradeReport) -> None:
         console.print(table)
     if report.suspect:
         console.print(f"suspect: {report.suspect}", markup=False, highlight=False)
+    for tool in report.provenance.get("tools", {}).get("results", ()):
+        why = f" ({tool['why']})" if "why" in tool else ""
+        console.print(
+            f"tool {tool['tool']}: {tool['execution']}, {tool['finding']}{why}", markup=False, highlight=False
+        )
     for warning in report.provenance.get("quiet", ()):
         console.print(f"warning: {warning}", markup=False, highlight=False)
     console.print(
