@@ -123,7 +123,7 @@ def _first_of_checked(task: Task, seed: bytes) -> int:
 
 def _first_value(task: Task, seed: bytes, case: Case) -> int:
     argument = task.arguments["x"]
-    (value,) = draw(argument, case.family(argument), case.key(seed, "x", argument), (1,))
+    (value,) = draw(argument, case.family(argument), case.key(seed, "x"), (1,))
     return int(float(value) * 2**23) + 2**23
 
 

@@ -404,6 +404,10 @@ FLAGS = {
         axpy('(void)s; out[0] = 0;' + LOOP, 'static const char *s = R"(\n# 1 "/usr/include/math.h" 1 3\n)";\n'
              '#pragma GCC optimize("Ofast")'),
     ),
+    "a pragma behind a line of a header that is not there": (
+        C,
+        axpy(before='#if __has_include(</*x>)\n#endif\n#line 1 "x.h"\n#pragma GCC optimize(3)\n// */'),
+    ),
     "a pragma in itself, included": (
         C,
         f'#ifndef AGAIN\n#define AGAIN\n#include "./axpy.c"\n#else\n{axpy(before="#pragma GCC optimize(3)")}#endif\n',

@@ -17,7 +17,6 @@ from slurm_jobs import (
     Nodes,
     Submitted,
     acknowledged,
-    answers,
     begins,
     events,
     fast,
@@ -104,7 +103,6 @@ def check_study(layout: RunLayout) -> None:
     assert items == [(setup, kernel, 0, "solved", "submitted") for setup in (GOLD, NOOP) for kernel in KERNELS]
     assert found["grades"] == {"score": 2, "submit": 4}
     assert found["ranks"] == {"0": 3, "1": 3}
-    assert all(answers(layout)[GOLD, kernel].faster for kernel in KERNELS)
     assert acknowledged(layout) == {row.grade_id for row in grades(layout)}
 
 

@@ -11,8 +11,10 @@ from bench.native import helper
 
 
 @contextlib.contextmanager
-def warm(cores: Sequence[int], warm_ns: int) -> Iterator[ctypes.c_int]:
+def warm(cores: Sequence[int], warm_ns: int, runner: int) -> Iterator[ctypes.c_int]:
     """Threads of our own spin on `cores`, for `warm_ns` already when the block begins, until the yielded flag is set.
+
+    The first of them then lets the stopped process `runner` go on.
 
     Whatever else is to run there takes the core from them at once. It must not be the runner itself that spins: it
     would have the values of the coming call before its eyes.
@@ -21,7 +23,10 @@ def warm(cores: Sequence[int], warm_ns: int) -> Iterator[ctypes.c_int]:
     if not warm_ns:
         yield enough
         return
-    threads = [threading.Thread(target=_spin, args=(core, enough), daemon=True) for core in cores]
+    threads = [
+        threading.Thread(target=_spin, args=(core, enough, 0 if number else runner), daemon=True)
+        for number, core in enumerate(cores)
+    ]
     for thread in threads:
         thread.start()
     end = time.perf_counter_ns() + warm_ns
@@ -35,7 +40,7 @@ def warm(cores: Sequence[int], warm_ns: int) -> Iterator[ctypes.c_int]:
             thread.join()
 
 
-def _spin(core: int, enough: ctypes.c_int) -> None:
+def _spin(core: int, enough: ctypes.c_int, runner: int) -> None:
     os.sched_setaffinity(0, {core})
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-    helper.keep_warm(enough)
+    helper.keep_warm(enough, runner)

@@ -201,8 +201,8 @@ class Runner:
         """Time (ns) of empty calls, waking and stopping included, and how long the process had no core meanwhile."""
         for _ in range(count):
             ran_before, waited_before = self.watched.ran_and_waited_ns()
-            with urgent(), warm(self._cores, WARM_LEAST_NS) as enough:
-                timing = self._checked(self._call((), True, EMPTY_LIMIT_NS, enough), "wake")
+            with urgent(), warm(self._cores, WARM_LEAST_NS, self.pid) as enough:
+                timing = self._checked(self._call((), True, EMPTY_LIMIT_NS, enough, True), "wake")
             self.pause()
             yield timing.elapsed_ns, self._away_ns(timing.elapsed_ns, ran_before, waited_before)
 
@@ -258,10 +258,10 @@ class Runner:
         warm_ns = min(max(self._last_ns, WARM_LEAST_NS), WARM_MOST_NS) if timed else 0
         with (
             urgent() if timed and self.urgent else contextlib.nullcontext(),
-            warm(self._cores, warm_ns) as enough,
+            warm(self._cores, warm_ns, self.pid) as enough,
             watch.stage("kernel"),
         ):
-            timing = self._checked(self._call(slots, False, limit_ns, enough, watched), stage, limit_ns)
+            timing = self._checked(self._call(slots, False, limit_ns, enough, timed, watched), stage, limit_ns)
         self.pause()
         if timing.seen != b"".join(ctypes.string_at(address, 1) for address in watched):
             message = "the kernel went on writing after it had said that it was done; finish all work before returning"
@@ -269,10 +269,11 @@ class Runner:
         self._check_stance(stage)
         away_ns = self._away_ns(timing.elapsed_ns, ran_before, waited_before) - self._empty_away_ns
         elapsed_ns = max(timing.elapsed_ns - self.empty_ns, 1)
-        # What it did after it said that it was done, until it was stopped, is part of its time.
-        elapsed_ns += max(-away_ns, 0)
+        bound_ns = max(elapsed_ns * DISTURBED_SHARE, DISTURBED_NS)
+        if -away_ns > bound_ns:  # it went on after it had said that it was done: that is part of its time
+            elapsed_ns -= away_ns
         self._last_ns = elapsed_ns
-        taken = away_ns > max(elapsed_ns * DISTURBED_SHARE, DISTURBED_NS)
+        taken = away_ns > bound_ns
         offset_ns = elapsed_ns - self._control.own_ns
         strayed = abs(offset_ns) > AGREE_NS + elapsed_ns * AGREE_SHARE
         return Timing(elapsed_ns, timing.disturbed + int(taken), offset_ns, strayed)
@@ -288,13 +289,22 @@ class Runner:
             raise Rejected(Outcome.TAMPERED, "state", {"message": f"the kernel changed {changed}"})
 
     def _call(
-        self, slots: Sequence[int], empty: bool, limit_ns: int, enough: ctypes.c_int, watched: Sequence[int] = ()
+        self,
+        slots: Sequence[int],
+        empty: bool,
+        limit_ns: int,
+        enough: ctypes.c_int,
+        is_warm: bool,
+        watched: Sequence[int] = (),
     ) -> Timing:
         """One call; the process is stopped before it and after it."""
         self._generation += 1
         words = (ctypes.c_int64 * len(slots))(*slots)
         child = self._process.pid
-        return helper.call(self._control, self._generation, words, empty, limit_ns, child, self.pid, enough, watched)
+        runner = self.pid
+        return helper.call(
+            self._control, self._generation, words, empty, limit_ns, child, runner, enough, is_warm, watched
+        )
 
     def _checked(self, timing: Timing, stage: str, limit_ns: int = EMPTY_LIMIT_NS) -> Timing:
         if timing.elapsed_ns == CALL_TIMEOUT and self.watched.held():
