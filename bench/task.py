@@ -167,7 +167,7 @@ class Manifest(_Closed):
                 said = f"names {sorted(values)}, the size arguments are {sorted(sizes)}"
                 raise FieldFault(f"sizes.{preset}", said)
         for tool, adapter in self.tools.items():
-            if odd := next((values for values in adapter.sizes if set(values) != sizes), None):
+            for odd in (values for values in adapter.sizes if set(values) != sizes):
                 raise FieldFault(f"tools.{tool}", f"names {sorted(odd)}, the size arguments are {sorted(sizes)}")
         for name in self.edge:
             if name not in sizes:

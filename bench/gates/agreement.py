@@ -1,4 +1,4 @@
-"""Rejects a grade whose two clocks, the judge's and the runner's own, keep disagreeing on the candidate alone."""
+"""Rejects a grade in which the runner's own clock keeps showing more than the judge's, on the candidate alone."""
 
 from collections.abc import Sequence
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 
 from bench.build.toolchain import Trace
@@ -17,7 +17,7 @@ from bench.gates import imports
 from bench.judge.schemas import Language, Outcome
 from bench.verdict import Rejected
 
-LARGEST_BYTES, MOST_SYMBOLS = 16 << 20, 20_000
+LARGEST_BYTES, MOST_SYMBOLS, MOST_RELOCATIONS = 16 << 20, 20_000, 200_000
 _PAGE = 4096
 _WRITE, _EXECUTE = 2, 1
 # Entries of the dynamic section that make the loader call code of the library, when it loads it or lets it go.
@@ -46,6 +46,7 @@ class Library:
     shown: frozenset[str]
     chooses: bool  # which function a name means is for code of the library to say (ifunc)
     wanted: frozenset[str]
+    weak: frozenset[str]  # of those wanted, what may be missing
     libraries: tuple[str, ...]
     tags: frozenset[str]
     flags: int
@@ -69,14 +70,17 @@ def check(path: Path, entry: str, language: Language) -> Library:
             raise _refused("segments", f"it is larger than {LARGEST_BYTES >> 20} MiB; compute tables instead")
         with path.open("rb") as file:
             library = read(file)
-    except (ELFError, OSError, ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError) as error:
+    except Rejected:
+        raise
+    except Exception as error:  # a file that contradicts itself can bring the reader to anything
         message = f"it is no shared library that can be read ({error}); build one for this machine"
         raise Rejected(Outcome.BUILD_FAILED, "load", {"message": message}) from error
     _check_load(library)
     _check_memory(library)
     _check_names(library, entry)
-    # A name that no runtime has is a slip; the loader will say so.
-    imports.check(filter(_is_the_runtimes, sorted(library.wanted)), library.libraries, language)
+    # A name that no runtime has is a slip, and the loader will say so; but for a weak one, which tells where it is run.
+    used = [name for name in sorted(library.wanted) if name in library.weak or _is_the_runtimes(name)]
+    imports.check(used, library.libraries, language)
     return library
 
 
@@ -153,10 +157,10 @@ def _is_the_runtimes(name: str) -> bool:
 
 
 def _has(library: ctypes.CDLL, name: str) -> bool:
-    try:
-        return bool(library[name])
-    except AttributeError:
-        return False
+    # Not `library[name]`: of a symbol at address 0, such as the names of versions, it would crash this process.
+    find = ctypes.CDLL(None).dlsym
+    find.restype, find.argtypes = ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_char_p)
+    return find(library._handle, name.encode()) is not None
 
 
 @lru_cache(maxsize=1)
@@ -188,7 +192,9 @@ def read(file: BinaryIO) -> Library:
     once = [tag.entry.d_tag for tag in tags if tag.entry.d_tag not in ("DT_NEEDED", "DT_NULL")]
     if len(once) != len(set(once)):
         raise ValueError("an entry of its dynamic section is there twice")
-    relocations = list(_relocations(dynamic))
+    relocations = list(islice(_relocations(dynamic), MOST_RELOCATIONS + 1))
+    if len(relocations) > MOST_RELOCATIONS:
+        raise ValueError(f"more than {MOST_RELOCATIONS} relocations")
     symbols = _symbols(dynamic, relocations)
     stack = [segment["p_flags"] for segment in segments if segment["p_type"] == "PT_GNU_STACK"]
     return Library(
@@ -196,6 +202,7 @@ def read(file: BinaryIO) -> Library:
         shown=frozenset(symbol.name for symbol in symbols if symbol["st_shndx"] != "SHN_UNDEF"),
         chooses=any(symbol["st_info"]["type"] == "STT_LOOS" for symbol in symbols),
         wanted=frozenset(symbol.name for symbol in symbols if symbol["st_shndx"] == "SHN_UNDEF"),
+        weak=frozenset(symbol.name for symbol in symbols if symbol["st_info"]["bind"] == "STB_WEAK"),
         libraries=tuple(tag.needed for tag in tags if tag.entry.d_tag == "DT_NEEDED"),
         tags=frozenset(str(tag.entry.d_tag) for tag in tags),
         flags=sum(tag.entry.d_val for tag in tags if tag.entry.d_tag == "DT_FLAGS"),

@@ -88,5 +88,5 @@ def _imported(node: ast.AST) -> list[str]:
         case ast.Import():
             return [alias.name for alias in node.names]
         case ast.ImportFrom():
-            return [node.module or "."]
+            return ["." * node.level + (node.module or "")]
     return []

@@ -62,4 +62,4 @@ def _disassembled(sandbox: Sandbox, folder: Path, code: bytes) -> str:
     if "ended: 0" not in done.output:
         raise JudgeFault(f"a disassembly did not come to its end ({done.output.strip()[-200:]}); grade again")
     matched = _DISASSEMBLED.search(done.output)
-    return matched[1] if matched else ""
+    return " ".join(matched[1].split()) if matched else ""

@@ -15,12 +15,14 @@ from bench.verdict import Rejected
 
 # Line markers of preprocessed text, and literals: within one of these nothing is a marker.
 _PIECES = re.compile(
-    rf"""(?P<marker>^\#[ ]\d+[ ]"(?P<file>(?:[^"\\\n]|\\.)*)"[^\n]*) | {C_LITERALS.pattern}""",
+    rf"""(?P<marker>^\#[ ]\d+[ ]"(?P<file>(?:[^"\\\n]|\\.)*)"(?P<moves>[ ][12])?[^\n]*) | {C_LITERALS.pattern}""",
     re.VERBOSE | re.DOTALL | re.MULTILINE,
 )
 _PRAGMA = re.compile(r"^\s*#\s*pragma\s+GCC\s+(optimize|target|push_options|pop_options|reset_options)\b", re.MULTILINE)
-_ATTRIBUTES = re.compile(r"(?:\b__attribute(?:__)?\s*\(\s*\(|\[\s*\[)")
-_SETS_FLAGS = re.compile(r"\b(?:__)?(optimize|target|target_clones)(?:__)?\s*\(")
+_ATTRIBUTES = re.compile(r"(?:\b__attribute(?:__)?\s*\(\s*\(|(?:\[|<:)\s*(?:\[|<:))")
+_SETS_FLAGS = re.compile(
+    r"\b(?:__)?(?:(?P<flags>optimize|target|target_clones)(?:__)?\s*\(|(?P<tools>no_sanitize|no_address_safety))"
+)
 
 
 def check(source: Path, language: Language) -> None:
@@ -95,7 +97,7 @@ def own_flags(source: Path) -> str:
         return f"#pragma GCC {found[1]}"
     for attributes in _ATTRIBUTES.finditer(code):
         if found := _SETS_FLAGS.search(code, attributes.end(), _closing(code, attributes.end())):
-            return f"attribute {found[1]}"
+            return f"attribute {found['flags'] or found['tools']}"
     return ""
 
 
@@ -107,7 +109,9 @@ def _own_code(preprocessed: str, name: str) -> Iterator[str]:
             yield preprocessed[at : piece.start()]
         at = piece.end()
         if piece["marker"]:
-            ours = piece["file"] == name
+            same = os.path.normpath(piece["file"]) == name
+            # Who neither enters nor leaves a file may be a `#line` that its text did not show.
+            ours = same if piece["moves"] else ours or same
         elif ours:
             yield piece[0] if piece["number"] else blank(piece[0])
     if ours:
@@ -118,7 +122,9 @@ def _closing(code: str, start: int) -> int:
     """Where the two brackets that were opened before `start` are closed again."""
     depth = 2
     for position in range(start, len(code)):
-        depth += (code[position] in "([") - (code[position] in ")]")
+        depth += (code[position] in "([" or code.startswith("<:", position)) - (
+            code[position] in ")]" or code.startswith(":>", position)
+        )
         if depth == 0:
             return position
     return len(code)

@@ -41,6 +41,8 @@ _OF_ITS_OWN = (
     "failed to allocate",
 )
 
+_WRONG = "it answers wrongly when its memory is laid out otherwise"
+
 Judged = tuple[Execution, Finding, str, str]
 
 
@@ -59,10 +61,14 @@ class Sanitizer:
     bugs: Mapping[Language, str]
 
 
-_C_ADDRESS = "volatile int at = 4; int *block = (int *)malloc(at * sizeof *block); block[at] = at; free(block);"
+# The blocks are volatile: a compiler may leave out what is written to one that is then freed.
+_C_ADDRESS = (
+    "volatile int at = 4; volatile int *block = (volatile int *)malloc(at * sizeof *block);"
+    " block[at] = at; free((void *)block);"
+)
 _C_UNDEFINED = "volatile int large = 2147483647; large = large + 1;"
 _FORTRAN_ADDRESS = """
-  real, allocatable :: block(:)
+  real, allocatable, volatile :: block(:)
   integer, volatile :: at
   allocate(block(4))
   at = 5
@@ -131,7 +137,7 @@ def not_ready(sanitizer: Sanitizer, language: Language, task: Task, court: Court
         missed = (
             f"not applied: it does not find its own control ({why or 'it says that it is clean'}) {log[-300:]}".strip()
         )
-        _TRIED[key] = "" if finding is Finding.FOUND else missed
+        _TRIED[key] = "" if finding is Finding.FOUND and why != _WRONG else missed
     return _TRIED[key]
 
 
@@ -204,7 +210,7 @@ def _judged(sanitizer: Sanitizer, runner: Runner, rejected: Rejected) -> Judged:
     if rejected.outcome is Outcome.TIMEOUT:
         return Execution.TIMEOUT, Finding.INCONCLUSIVE, "a call took longer than the tool's time", printed
     if rejected.outcome is Outcome.WRONG:
-        return Execution.COMPLETED, Finding.FOUND, "it answers wrongly when its memory is laid out otherwise", ""
+        return Execution.COMPLETED, Finding.FOUND, _WRONG, ""
     before, begins, report = printed.partition(sanitizer.begins)
     if runner.exit_code != FOUND or not begins or any(word in printed for word in _OF_ITS_OWN):
         why = f"it ended without a finding ({rejected.property}: {rejected.detail.get('message', '')})"

@@ -9,18 +9,20 @@ from collections.abc import Iterator
 from bench.judge.schemas import Language, Outcome
 from bench.verdict import Rejected
 
-_SPACES = "\t\n\v\f\r"
+_SPACES = "\t\v\f"
 # Control, format (zero width, direction), surrogate and private characters, line and paragraph separators.
 _HIDING = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
 # Joiners of letters and of emoji: they hide nothing, and code cannot have them anyhow.
 _JOINERS = "\u200c\u200d"
 # A line that goes on: both halves are one for the compiler, but for those within a raw string.
-_SPLICED = r"\\[ \t]*\r?\n"
-# Comments and literals, and numbers: the apostrophe in one of C++ (1'000) starts no literal.
+_SPLICED = r"\\[ \t\f\v]*\r?\n"
+# Comments and literals, and numbers: the apostrophe in one of C++ (1'000) starts no literal. What a quote opens ends
+# with its line, and a raw string that nothing ends is the rest of the file: so the compiler sees it, and no text is
+# looked at twice.
 C_LITERALS = re.compile(
     rf"""//(?:{_SPLICED}|[^\n])* | /\*.*?(?:\*/|\Z)
-    | \b(?:u8|[uUL])?R"(?P<mark>[^()\\\s]{{0,16}})\(.*?\)(?P=mark)"
-    | "(?:{_SPLICED}|[^"\\\n]|\\.)*" | '(?:{_SPLICED}|[^'\\\n]|\\.)*'
+    | \b(?:u8|[uUL])?R"(?P<mark>[^()\\\s]{{0,16}})\((?:.*?\)(?P=mark)"|.*)
+    | "(?:{_SPLICED}|[^"\\\n]|\\.)*+"? | '(?:{_SPLICED}|[^'\\\n]|\\.)*+'?
     | (?P<number>(?<![\w.])\.?\d(?:'?[\w.]|(?<=[eEpP])[+-])*)""",
     re.VERBOSE | re.DOTALL,
 )
@@ -30,14 +32,19 @@ _TORN_COMMENT = re.compile(rf"[/*]{_SPLICED}[/*]")
 # A literal goes on behind an ampersand at the end of its line, past lines of comments.
 _FORTRAN_LITERALS = re.compile(
     r"""![^\n]*
-    | '(?:''|&[ \t]*\r?\n(?:[ \t]*(?:![^\n]*)?\n)*|[^'\n])*'
-    | "(?:""|&[ \t]*\r?\n(?:[ \t]*(?:![^\n]*)?\n)*|[^"\n])*\"""",
+    | '(?:''|&[ \t]*\r?\n(?:[ \t]*+(?:![^\n]*)?\n)*+|[^'\n])*+'?
+    | "(?:""|&[ \t]*\r?\n(?:[ \t]*+(?:![^\n]*)?\n)*+|[^"\n])*+"?""",
     re.VERBOSE,
 )
 _SPLICE = re.compile(_SPLICED)
-_LINE_DIRECTIVE = re.compile(r"^[ \t\f\v]*(?:\#|%:|\?\?=)[ \t\f\v]*(?:line\b|\d)", re.MULTILINE)
+_LINE_DIRECTIVE = re.compile(
+    r"^[ \t\f\v\0]*(?:\#|%\0*:|\?\0*\?\0*=)[ \t\f\v\0]*(?:l\0*i\0*n\0*e(?!\0*\w)|\d)", re.MULTILINE
+)
 # `include` is a line of its own in Fortran, no statement; nothing else reads a file.
-_FORTRAN_INCLUDE = re.compile(r"^[ \t]*(?:!\$)?[ \t]*include[ \t]*(?:\w+_)?[ \t]*['\"]", re.MULTILINE | re.IGNORECASE)
+_FORTRAN_INCLUDE = re.compile(r"^[ \t]*+(?:!\$)?[ \t]*+include[ \t]*(?:\w+_)?[ \t]*['\"]", re.MULTILINE | re.IGNORECASE)
+
+# What says in which encoding Python is to read a file.
+_COOKIE = re.compile(r"[ \t\f]*#.*?coding[:=][ \t]*+(?!utf[-_]?8(?![-\w.]))", re.IGNORECASE)
 
 
 def check(source: str, language: Language) -> None:
@@ -48,7 +55,7 @@ def check(source: str, language: Language) -> None:
             are `text`) or, in Fortran, an include line (`include`).
     """
     for number, line in enumerate(source.split("\n"), 1):
-        for character in line:
+        for character in line.removesuffix("\r"):
             if character not in _SPACES + _JOINERS and unicodedata.category(character) in _HIDING:
                 raise _rejected(number, f"holds the character U+{ord(character):04X}, which nobody sees; take it out")
     for number, line in enumerate(code_only(source, language).split("\n"), 1):
@@ -57,20 +64,23 @@ def check(source: str, language: Language) -> None:
             what = f"{other!r} ({unicodedata.name(other, 'unnamed')})"
             raise _rejected(number, f"has {what} in its code; outside comments and literals write ASCII alone")
     if language in (Language.C, Language.CPP):
-        _check_directives(source, language)
+        _check_directives(source)
+    if language is Language.PYTHON and any(map(_COOKIE.match, source.split("\n")[:2])):
+        raise _rejected(1, "or line 2 sets an encoding; write UTF-8, which needs no such line")
     if language is Language.FORTRAN and (found := _FORTRAN_INCLUDE.search(source)):
         message = f"line {source.count(chr(10), 0, found.start()) + 1} includes a file; put all into one"
         raise Rejected(Outcome.POLICY, "include", {"message": message})
 
 
-def _check_directives(source: str, language: Language) -> None:
+def _check_directives(source: str) -> None:
     """Raises Rejected for a `#line`: it would pass the lines below off as another file's."""
-    code = code_only(source, language)
-    if found := _TORN_LITERAL.search(source) or _TORN_COMMENT.search(code):
+    if found := _TORN_LITERAL.search(source) or _TORN_COMMENT.search(source):
         raise _rejected(source.count("\n", 0, found.start()) + 1, "ends within a token; write it on one line")
-    joined = _SPLICE.sub("", code)
+    # Neither a comment nor a splice ends a directive's line.
+    code = C_LITERALS.sub(lambda found: found[0] if found["number"] else blank(found[0], "\v"), source)
+    joined = _SPLICE.sub("\0", code)
     if found := _LINE_DIRECTIVE.search(joined):
-        number = joined.count("\n", 0, found.start()) + 1
+        number = len(re.findall(r"[\n\v\0]", joined[: found.start()])) + 1
         raise _rejected(number, "sets line numbers or a file name (#line); take it out")
 
 
@@ -89,8 +99,8 @@ def code_only(source: str, language: Language) -> str:
             return "\n".join(_python_names(source))
 
 
-def blank(text: str) -> str:
-    return "".join(character if character == "\n" else " " for character in text)
+def blank(text: str, newline: str = "\n") -> str:
+    return "".join(newline if character == "\n" else " " for character in text)
 
 
 def _python_names(source: str) -> Iterator[str]:

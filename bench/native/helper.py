@@ -102,8 +102,8 @@ def _library() -> ctypes.CDLL:
 class Timing:
     """One call: elapsed ns on the judge's clock, or CALL_TIMEOUT / CALL_DIED; times the clock was disturbed.
 
-    `offset_ns` is what the judge's clock shows above the runner's own, `strayed` that the two disagree; both are known
-    of a whole call alone. `seen` is what the watched bytes held when it said that it was done.
+    `offset_ns` is what the judge's clock shows above the runner's own, `strayed` that the runner's shows more by far;
+    both are known of a whole call alone. `seen` is what the watched bytes held when it said that it was done.
     """
 
     elapsed_ns: int

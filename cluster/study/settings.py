@@ -12,6 +12,7 @@ from pydantic_core import PydanticUndefined
 from agent.budget import Budget
 from agent.tools.offered import Tool
 from bench.errors import ConfigError, UsageError
+from bench.evaluation import parse_plan
 from bench.judge.schemas import SetupRecord
 from bench.judge.search.config import KEY_VARIABLE
 from bench.wording import did_you_mean, first_fault
@@ -52,6 +53,14 @@ class JobSettings(SetupKeys, TreatmentKeys, JobKeys, InferenceKeys, AgentKeys, J
                 f"JOB_WALL_SECONDS={self.job_wall_seconds} leaves agents no time: {self.reserve_s} s go "
                 "to STEP_STOP_GRACE_SECONDS and JUDGE_DRAIN_RESERVE_SECONDS; lower them or raise it"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _tools_have_time(self) -> Self:
+        try:
+            parse_plan(self.judge_evaluation, self.judge_evaluation_timeout_seconds)
+        except ConfigError as error:
+            raise ValueError(f"JUDGE_EVALUATION: {error}") from None
         return self
 
     @model_validator(mode="after")
