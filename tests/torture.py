@@ -302,7 +302,9 @@ def kind_of(pid: int) -> Victim | None:
         return Victim.COMPILER
     if program == "bwrap":
         return Victim.SANDBOX
-    if Path(words[0]).parent.name == "native" or any(word.endswith("/host.py") for word in words[:4]):
+    if Path(words[0]).parent.name == "native":  # a sandbox of ours takes options, a runner numbers
+        return Victim.SANDBOX if words[1][:1] == "-" else Victim.RUNNER
+    if any(word.endswith("/host.py") for word in words[:4]):
         return Victim.RUNNER
     if "bench.worker" in words[:3]:
         return Victim.MEASURING
@@ -618,11 +620,12 @@ def torture(
     clients: int,
     told: Callable[[int, Ledger], None] = lambda done, ledger: None,
     within_s: float = math.inf,
+    count: int = RANKS,
 ) -> Ordeal:
-    """Torment two ranks under load until `kills` were killed or time is up, end them as a job does, and account."""
+    """Torment `count` ranks under load until `kills` were killed or time is up, end them as a job does, and account."""
     begun, ledger = time.monotonic(), Ledger()
     set_on_retry_hooks([lambda details: ledger.again()])
-    with job(folder) as ranks:
+    with job(folder, count) as ranks:
         with Load(ranks, ledger, clients, seed):
             Tormentor(ranks, ledger, seed).torment(kills, lambda done: told(done, ledger), within_s)
         codes = [one.end() for one in ranks]
@@ -648,6 +651,7 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=1000, help="how many processes to kill (1000)")
     parser.add_argument("--seed", type=int, default=1, help="seed of what is killed and what is sent (1)")
     parser.add_argument("--clients", type=int, default=6, help="clients that ask at once (6)")
+    parser.add_argument("--ranks", type=int, default=RANKS, help=f"ranks that grade at once ({RANKS})")
     parser.add_argument("--within", type=float, default=math.inf, metavar="S", help="seconds to kill for, at most")
     parser.add_argument("--keep", type=Path, help="a folder that does not exist yet, for what is left to look at")
     arguments = parser.parse_args()
@@ -663,7 +667,8 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that what was started ends with us
     with tempfile.TemporaryDirectory() as scratch:
         folder = arguments.keep or Path(scratch)
-        ordeal = torture(folder / "kills", arguments.kills, arguments.seed, arguments.clients, told, arguments.within)
+        how = (arguments.kills, arguments.seed, arguments.clients, told, arguments.within, arguments.ranks)
+        ordeal = torture(folder / "kills", *how)
         played = torture_scenes.play_all(folder / "scenes", partial(print, flush=True))
     for wrong in (*ordeal.wrongs, *played):
         print(f"WRONG {wrong}")
