@@ -40,7 +40,7 @@ $(STAMP): pyproject.toml
 	# Setuptools warns of every editable installation.
 	export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PIP_ROOT_USER_ACTION=ignore PYTHONWARNINGS=ignore
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
-	$(BIN)/python -m pip install --quiet --editable '.[judge]' --group test --group lint
+	$(BIN)/python -m pip install --quiet --editable '.[judge]' --group test --group fuzz --group lint
 	touch $(STAMP)
 	echo "installed; to have kcourt on your path, say: export PATH=$(CURDIR)/.venv/bin:\$$PATH"
 
