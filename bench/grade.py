@@ -262,6 +262,7 @@ def time_both_sides(work: Work, session: Session, candidate: Runner, denominator
         }
         load_baseline(work, denominator)
         sides = Sides(candidate, denominator)
+        sides.share_empty_call()
         try:
             work.cells += time_inputs(session, sides, work.protocol, work.order.preset, twin.oracle)
         finally:

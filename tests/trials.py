@@ -28,6 +28,7 @@ from pathlib import Path
 from statistics import median
 
 from bench import process, seeds
+from bench.build import builder
 from bench.court import Court, open_court
 from bench.evaluation import parse_plan
 from bench.grade import grade
@@ -102,6 +103,14 @@ def all_trials() -> list[Trial]:
     suffixes = {language.suffix for language in Language}
     files = [path for folder in (EXPLOITS, HONEST) for path in sorted(folder.iterdir())]
     return [read(path) for path in files if path.suffix in suffixes]
+
+
+def gradable(trials: Sequence[Trial]) -> list[Trial]:
+    """Those whose compiler this machine has; what is left out is said."""
+    found = [trial for trial in trials if not builder.lacking(Language.of(trial.path))]
+    if len(found) < len(trials):
+        print(f"left out: {len(trials) - len(found)} whose compiler is not installed")
+    return found
 
 
 def graded(trial: Trial, court: Court, preset: Preset | None = None) -> GradeReport:
@@ -211,7 +220,7 @@ def report_all(trials: Sequence[Trial], court: Court, control: Control | None = 
 
 def run_all(court: Court) -> int:
     """Everything on trial with the control among it; prints the table for docs/trust.md."""
-    trials, control = all_trials(), Control(court)
+    trials, control = gradable(all_trials()), Control(court)
     control.measure(CONTROLS_AT_AN_END)
     faults = report_all(trials, court, control)
     control.measure(CONTROLS_AT_AN_END)

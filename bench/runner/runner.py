@@ -34,6 +34,8 @@ CPU_S = 600
 EMPTY_LIMIT_NS = 2_000_000_000
 # How long what wraps a runner takes to end after it, and how long a process takes to stop.
 GONE_S, STOP_S = 1.0, 5.0
+# Nothing shorter can be told from nothing.
+RESOLUTION_NS = 1_000
 EMPTY_CALLS, CALIBRATIONS = 15, 5
 # A core that has been idle answers slowly at first, for about as long as a call takes: where it was not kept awake, the
 # first side of a pair, which waits for the oracle, was up to 10 % slower than the second
@@ -158,7 +160,7 @@ class Runner:
             if self._process.poll() is not None:
                 raise self._not_loaded()
             if time.monotonic() > deadline:
-                if not self.pid:
+                if not self.pid or self.watched.gone():
                     message = f"the runner did not start within {START_LIMIT_S:.0f} s"
                     raise JudgeFault(f"{message}; grade again when this machine is less busy")
                 detail = {"message": f"the library did not load within {START_LIMIT_S:.0f} s; do no work at load time"}
@@ -207,10 +209,11 @@ class Runner:
             yield timing.elapsed_ns, self._away_ns(timing.elapsed_ns, ran_before, waited_before)
 
     def _calibrate(self) -> None:
-        """What the bracket itself costs on this runner in this session: medians over empty calls."""
+        """What the bracket itself costs on this runner in this session."""
         for _ in range(CALIBRATIONS):
             elapsed, away = zip(*self._empty_calls(EMPTY_CALLS), strict=True)
-            self.empty_ns, self._empty_away_ns = round(statistics.median(elapsed)), round(statistics.median(away))
+            # The least, not the usual: too little taken off makes no call shorter than it was.
+            self.empty_ns, self._empty_away_ns = min(elapsed), round(statistics.median(away))
             if self.empty_ns <= EMPTY_MOST_NS:
                 return
         raise JudgeFault(
@@ -270,7 +273,7 @@ class Runner:
             raise Rejected(Outcome.TAMPERED, "state", {"message": message})
         self._check_stance(stage)
         away_ns = self._away_ns(timing.elapsed_ns, ran_before, waited_before) - self._empty_away_ns
-        elapsed_ns = max(timing.elapsed_ns - self.empty_ns, 1)
+        elapsed_ns = max(timing.elapsed_ns - self.empty_ns, RESOLUTION_NS)
         bound_ns = max(elapsed_ns * DISTURBED_SHARE, DISTURBED_NS)
         if -away_ns > bound_ns:  # it went on after it had said that it was done: that is part of its time
             elapsed_ns -= away_ns
@@ -289,8 +292,8 @@ class Runner:
         if self._control.fp_changed:
             changed = "the floating-point state (rounding, masks or flush-to-zero); restore it before returning"
         if changed:
-            if process.ends_within(self._process, GONE_S):  # what has ended stands nowhere
-                raise self._died(stage)
+            if self.watched.gone() or process.ends_within(self._process, GONE_S):  # what has ended stands nowhere
+                raise self._gone(stage)
             raise Rejected(Outcome.TAMPERED, "state", {"message": f"the kernel changed {changed}"})
 
     def _call(
@@ -314,6 +317,8 @@ class Runner:
     def _checked(self, timing: Timing, stage: str, limit_ns: int = EMPTY_LIMIT_NS) -> Timing:
         if timing.elapsed_ns == CALL_TIMEOUT and self.watched.held():
             raise JudgeFault(f"something outside stopped the runner in a call ({stage}); grade again")
+        if timing.elapsed_ns == CALL_TIMEOUT and self.watched.gone():
+            raise self._gone(stage)
         if timing.elapsed_ns == CALL_TIMEOUT:
             detail = {
                 "message": f"one call took more than {limit_ns / 1e9:.1f} s; end every loop, or do less work in a call",
@@ -324,6 +329,12 @@ class Runner:
             self._process.wait()
             raise self._died(stage)
         return timing
+
+    def _gone(self, stage: str) -> Exception:
+        """Why the process is gone, once what wraps it is gone too: that alone knows how it ended."""
+        if process.ends_within(self._process, STOP_S):
+            return self._died(stage)
+        return JudgeFault(f"something outside stopped what wraps the runner ({stage}); grade again")
 
     def _died(self, stage: str) -> Exception:
         """Why the process is gone, from its exit status (never from what it printed).

@@ -66,6 +66,11 @@ class Watched:
         """Whether the main thread is stopped, and not gone."""
         return self._main()[0] in "Tt"
 
+    def gone(self) -> bool:
+        """Whether the process has ended, be what is to reap it stopped or not."""
+        state, count = self._main()
+        return state in "ZX" and count <= 1
+
     def alone(self) -> bool:
         """Whether the main thread is the only one."""
         return self._main()[1] <= 1
