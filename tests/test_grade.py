@@ -31,6 +31,7 @@ from bench.build.toolchain import toolchains
 from bench.errors import UsageError
 from bench.grade import grade
 from bench.judge.schemas import Kind, Language, Outcome, Preset
+from bench.measure.sampling import MAX_REPEATS
 from bench.measure.stopwatch import WORK_STAGES
 from bench.records import GradeReport
 from bench.task import find_task
@@ -64,7 +65,7 @@ def test_a_cell_holds_every_pair(solved: GradeReport) -> None:
         assert set(cell.order) <= set("cd")
         assert cell.ratio == (cell.raw if cell.credited else 1)
         assert 0 < cell.p <= 1
-        assert 0 <= cell.repeated <= 3
+        assert 0 <= cell.repeated <= MAX_REPEATS
 
 
 def test_the_score_is_the_geometric_mean_of_the_cells(solved: GradeReport) -> None:
