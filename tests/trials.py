@@ -17,6 +17,7 @@ does:
 """
 
 import argparse
+import itertools
 import re
 import shlex
 import subprocess
@@ -92,7 +93,9 @@ def _reason(report: GradeReport) -> str:
 def read(path: Path) -> Trial:
     """A file's header. Raises ValueError when it lacks a kernel or an outcome."""
     head = path.read_bytes()[:3000].decode(errors="replace")
-    header = {match[1]: match[2] for match in reversed(list(_FIELD.finditer(head)))}
+    below = itertools.dropwhile(lambda field: not field, map(_FIELD.match, head.splitlines()))
+    fields = itertools.takewhile(bool, below)
+    header = {match[1]: match[2] for match in fields if match}
     if not {"kernel", "outcome"} <= set(header):
         raise ValueError(f"{path}: the first comment needs the lines 'kernel:' and 'outcome:'")
     return Trial(path, header)
