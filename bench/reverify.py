@@ -49,10 +49,10 @@ def reverify(order: GradeOrder, task: Task, court: Court, watch: Stopwatch) -> d
     """
     seed = hkdf(bytes.fromhex(order.seed), STAGE)
     cases = [*edge_cases(task, seed, STAGE), *fuzzed_cases(task, seed, STAGE, FUZZED_CASES)]
-    with scratch_folder() as folder, contextlib.closing(arena_for(task, cases, order)) as arena:
+    arena = Arena(task, [case.sizes for case in cases], order.workspace_bytes)
+    with contextlib.closing(arena), scratch_folder() as folder:
         with watch.stage("build"):
             artifact, _ = artifacts.make(court.sandbox, folder, task, order)
-            artifact = replace(artifact, binding=order.binding)
             shim = builder.call_shim(court.sandbox, task, order.language, order.workspace_bytes > 0)
             twin = Twin(court.sandbox, task)
         session = Session(task, seed, arena, watch)
@@ -76,10 +76,6 @@ def with_more_threads(court: Court) -> Sandbox:
     sandbox = court.sandbox
     threads = int(sandbox.variables.get("OMP_NUM_THREADS", "1")) + MORE_THREADS
     return replace(sandbox, variables={**sandbox.variables, "OMP_NUM_THREADS": str(threads)})
-
-
-def arena_for(task: Task, cases: list[Case], order: GradeOrder) -> Arena:
-    return Arena(task, [case.sizes for case in cases], order.workspace_bytes)
 
 
 def agree(session: Session, case: Case, first: Runner, second: Runner, twin: Twin, number: int) -> bool:

@@ -23,8 +23,8 @@ LIMIT_S = 600
 
 
 def start_demo(folder):
-    """Start `kcourt demo` on few kernels at a small preset."""
-    options = {"--kernels": KERNELS, "--preset": "S", "--run-root": folder / "runs", "--render-to": folder}
+    """Start `kcourt demo` on few kernels, at the smallest preset whose calls are long enough to be told apart."""
+    options = {"--kernels": KERNELS, "--preset": "M", "--run-root": folder / "runs", "--render-to": folder}
     words = [str(word) for pair in options.items() for word in pair]
     command = [sys.executable, "-c", "from bench.cli import main; main()", "demo", "--json", *words]
     return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)

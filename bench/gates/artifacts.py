@@ -1,6 +1,7 @@
-"""Builds a submission and looks at what came out, before any of it runs: the one way to an artifact that is loaded."""
+"""Builds a submission and looks at what came out, before any of it runs: the one way to what a grade loads."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ def make(
     if order.language is Language.PYTHON:
         if not order.binding:
             imports.check_python(order.source)
-        return built, {}
+        return replace(built, binding=order.binding), {}
     origins.check(folder / f"{task.name}{order.language.suffix}", order.language)
     binary.check_object(built.path, task.name)
     return built, _check_binary(sandbox, folder, built.path, task.name, order.language)

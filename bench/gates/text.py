@@ -58,7 +58,8 @@ def check(source: str, language: Language) -> None:
         for character in line.removesuffix("\r"):
             if character not in _SPACES + _JOINERS and unicodedata.category(character) in _HIDING:
                 raise _rejected(number, f"holds the character U+{ord(character):04X}, which nobody sees; take it out")
-    for number, line in enumerate(code_only(source, language).split("\n"), 1):
+    code = "" if source.isascii() else code_only(source, language)
+    for number, line in enumerate(code.split("\n"), 1):
         if not line.isascii():
             other = next(character for character in line if not character.isascii())
             what = f"{other!r} ({unicodedata.name(other, 'unnamed')})"

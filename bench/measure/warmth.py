@@ -11,20 +11,21 @@ from bench.native import helper
 
 
 @contextlib.contextmanager
-def warm(cores: Sequence[int], warm_ns: int, runner: int) -> Iterator[ctypes.c_int]:
-    """Threads of our own spin on `cores`, for `warm_ns` already when the block begins, until the yielded flag is set.
+def warm(cores: Sequence[int], warm_ns: int, runner: int) -> Iterator[ctypes.c_int | None]:
+    """Threads of our own spin on `cores`, for `warm_ns` already when the block begins, until `helper.call` begins.
 
-    The first of them then lets the stopped process `runner` go on.
+    The first of them then lets the stopped process `runner` go on. What is yielded is for that call; it is None where
+    nothing is to be warmed.
 
     Whatever else is to run there takes the core from them at once. It must not be the runner itself that spins: it
     would have the values of the coming call before its eyes.
     """
-    enough = ctypes.c_int(0)
     if not warm_ns:
-        yield enough
+        yield None
         return
+    phase = ctypes.c_int(0)
     threads = [
-        threading.Thread(target=_spin, args=(core, enough, 0 if number else runner), daemon=True)
+        threading.Thread(target=_spin, args=(core, phase, 0 if number else runner), daemon=True)
         for number, core in enumerate(cores)
     ]
     for thread in threads:
@@ -33,14 +34,14 @@ def warm(cores: Sequence[int], warm_ns: int, runner: int) -> Iterator[ctypes.c_i
     while time.perf_counter_ns() < end:
         pass
     try:
-        yield enough
+        yield phase
     finally:
-        enough.value = 1
+        phase.value = helper.CALL_OVER
         for thread in threads:
             thread.join()
 
 
-def _spin(core: int, enough: ctypes.c_int, runner: int) -> None:
+def _spin(core: int, phase: ctypes.c_int, runner: int) -> None:
     os.sched_setaffinity(0, {core})
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-    helper.keep_warm(enough, runner)
+    helper.keep_warm(phase, runner)

@@ -28,37 +28,44 @@ static int has_ended(int pid) {
 
 enum { CALL_TIMEOUT = -1, CALL_DIED = -2, AWAY_NS = 100000000 };
 
-/* Keep this thread's core awake until *enough; then let a process go on, if there is one that is to run here. Sent from
-   the same core, the signal needs no interrupt, which takes tens of microseconds between virtual processors. */
-void kc_keep_warm(const _Atomic int *enough, int runner) {
-  while (!atomic_load_explicit(enough, memory_order_acquire)) continue;
-  if (runner) kill(runner, SIGCONT);
+/* What a call tells those who keep its core warm: that it begins, or that it is over. */
+enum { WARMING = 0, BEGINS = 1, OVER = 2 };
+
+/* Keep this thread's core awake until a call begins; then let a process go on, if there is one that is to run here.
+   Sent from the same core, the signal needs no interrupt, which takes tens of microseconds between virtual processors.
+   Who comes too late, because somebody else had the core, must not wake what has been stopped again. */
+void kc_keep_warm(const _Atomic int *phase, int runner) {
+  int now;
+  while ((now = atomic_load_explicit(phase, memory_order_acquire)) == WARMING) continue;
+  if (runner && now == BEGINS) kill(runner, SIGCONT);
 }
 
 /* One call of the stopped process `runner`: deliver `slot`, let it go on, spin until done, stop it. Returns elapsed ns,
    CALL_TIMEOUT or CALL_DIED. The clock runs whenever the process does: it has seen nothing of this call's values before
-   the start, and what it says is done, it has no time left to finish. *enough tells `kc_keep_warm` that the core is
-   needed now. What bytes `watched` hold in the moment of done goes into `seen`. *disturbed counts how often the kernel took this thread off its core meanwhile: such a time is none. */
+   the start, and what it says is done, it has no time left to finish. *phase tells `kc_keep_warm` to wake it; where
+   that is null, this thread does. What bytes `watched` hold in the moment of done goes into `seen`. *disturbed counts how
+   often the kernel took this thread off its core meanwhile: such a time is none. */
 int64_t kc_call(struct kc_control *c, int64_t generation, const int64_t *slot, int64_t count, int64_t empty,
-                int64_t limit_ns, int pid, int runner, _Atomic int *enough, int is_warm, const volatile unsigned char *const *watched,
+                int64_t limit_ns, int pid, int runner, _Atomic int *phase, const volatile unsigned char *const *watched,
                 unsigned char *seen, int64_t watched_count, int64_t *disturbed) {
   c->empty = empty;
   memcpy(c->slot, slot, (size_t)count * sizeof *slot);
   atomic_store_explicit(&c->go, generation, memory_order_release);
   int64_t before = preemptions(), start = now_ns(), checked = start, end;
-  atomic_store_explicit(enough, 1, memory_order_release);
-  if (!is_warm) kill(runner, SIGCONT);
+  if (phase) atomic_store_explicit(phase, BEGINS, memory_order_release);
+  else kill(runner, SIGCONT);
   for (;;) {
     for (int i = 0; i < 64; i++)
       if (atomic_load_explicit(&c->done, memory_order_acquire) == generation) {
         end = now_ns();
         for (int64_t w = 0; w < watched_count; w++) seen[w] = *watched[w];
+        if (phase) atomic_store_explicit(phase, OVER, memory_order_release);
         kill(runner, SIGSTOP);
         *disturbed = preemptions() - before;
         return end - start;
       }
     end = now_ns();
-    if (end - checked > AWAY_NS) limit_ns += end - checked; /* we were stopped: a time that nobody watched is no one's */
+    if (end - checked > AWAY_NS) limit_ns += end - checked; /* we were stopped: nobody watched */
     if (end - start > limit_ns) return CALL_TIMEOUT;
     if (end - checked > 1000000) {
       kill(runner, SIGCONT); /* whoever was to do so may have had no core */

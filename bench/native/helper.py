@@ -19,6 +19,7 @@ from bench.native.programs import build
 from bench.task import MAX_ARGUMENTS
 
 CALL_TIMEOUT, CALL_DIED = -1, -2
+CALL_OVER = 2
 
 
 class State(IntEnum):
@@ -79,7 +80,7 @@ def python_waiter() -> Path:
 def _library() -> ctypes.CDLL:
     library = ctypes.CDLL(str(build("helper.c", ".so", ("-O3", "-march=native", "-fPIC", "-shared"))))
     library.kc_call.restype = c_int64
-    library.kc_call.argtypes = [c_void_p, c_int64, c_void_p, *[c_int64] * 3, c_int, c_int, c_void_p, c_int]
+    library.kc_call.argtypes = [c_void_p, c_int64, c_void_p, *[c_int64] * 3, c_int, c_int, c_void_p]
     library.kc_call.argtypes += [c_void_p, c_void_p, c_int64, POINTER(c_int64)]
     library.kc_keep_warm.argtypes = [c_void_p, c_int]
     library.kc_fill.argtypes = [c_void_p, c_int64, c_char_p, c_char_p, c_uint64, c_uint64, c_uint64]
@@ -121,28 +122,27 @@ def call(
     limit_ns: int,
     child: int,
     runner: int,
-    enough: c_int,
-    is_warm: bool,
+    phase: c_int | None,
     watched: Sequence[int] = (),
 ) -> Timing:
     """Ask a stopped runner for one call and time it, waking included; `slots` is a ctypes array of int64.
 
     `child` is the process of ours whose end is the runner's; the process `runner` is stopped the moment it answers. It
-    is woken by `keep_warm`, which waits for `enough`, where `is_warm`. `watched` are addresses of bytes, here, that
-    must not change after that moment.
+    is woken by `keep_warm`, which waits for `phase`, if there is one. `watched` are addresses of bytes, here, that must
+    not change after that moment.
     """
     disturbed = c_int64()
     addresses, seen = (c_void_p * len(watched))(*watched), (ctypes.c_ubyte * len(watched))()
     elapsed = _library().kc_call(
         *(byref(control), generation, slots, len(slots), int(empty), limit_ns, child, runner),
-        *(byref(enough), int(is_warm), addresses, seen, len(watched), byref(disturbed)),
+        *(None if phase is None else byref(phase), addresses, seen, len(watched), byref(disturbed)),
     )
     return Timing(elapsed, disturbed.value, seen=bytes(seen))
 
 
-def keep_warm(enough: c_int, runner: int) -> None:
-    """Spin on this thread's core, without Python's lock, until `enough` is set; then let `runner` (if not 0) go on."""
-    _library().kc_keep_warm(byref(enough), runner)
+def keep_warm(phase: c_int, runner: int) -> None:
+    """Spin on this thread's core, without Python's lock, until a call begins; then let `runner` (if not 0) go on."""
+    _library().kc_keep_warm(byref(phase), runner)
 
 
 def fill(out: NDArray[Any], family: str, key: tuple[int, int], bound: int = 0) -> None:

@@ -47,7 +47,7 @@ DISTURBED_SHARE, DISTURBED_NS = 0.01, 30_000
 LOG_TAIL_BYTES, REPORT_BYTES = 4096, 64 << 10
 # A sanitizer puts red zones around everything on the stack.
 CHECKED_STACK_BYTES = 256 << 20
-# The runner's own clock agrees with ours when a call's two times, each without its empty call, differ by no more.
+# The two clocks of a call, ours without its empty call, may differ by so much.
 AGREE_NS, AGREE_SHARE = 100_000, 0.002
 # What is taken off a call's time is small: an empty call never leaves the native loop, which has to be woken for it.
 EMPTY_MOST_NS = 100_000
@@ -194,17 +194,15 @@ class Runner:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGSTOP)
             if time.monotonic() > deadline:
-                message = (
-                    f"the kernel's process does not stop within {STOP_S:.0f} s; start no process that it waits for"
-                )
+                message = f"the kernel's process does not stop within {STOP_S:.0f} s; wait for no other process"
                 raise Rejected(Outcome.TAMPERED, "state", {"message": message})
 
     def _empty_calls(self, count: int) -> Iterator[tuple[int, int]]:
         """Time (ns) of empty calls, waking and stopping included, and how long the process had no core meanwhile."""
         for _ in range(count):
             ran_before, waited_before = self.watched.ran_and_waited_ns()
-            with urgent(), warm(self._cores, WARM_LEAST_NS, self.pid) as enough:
-                timing = self._checked(self._call((), True, EMPTY_LIMIT_NS, enough, True), "wake")
+            with urgent(), warm(self._cores, WARM_LEAST_NS, self.pid) as phase:
+                timing = self._checked(self._call((), True, EMPTY_LIMIT_NS, phase), "wake")
             self.pause()
             yield timing.elapsed_ns, self._away_ns(timing.elapsed_ns, ran_before, waited_before)
 
@@ -263,10 +261,10 @@ class Runner:
         warm_ns = min(max(self._last_ns, WARM_LEAST_NS), WARM_MOST_NS) if timed else 0
         with (
             urgent() if timed and self.urgent else contextlib.nullcontext(),
-            warm(self._cores, warm_ns, self.pid) as enough,
+            warm(self._cores, warm_ns, self.pid) as phase,
             watch.stage("kernel"),
         ):
-            timing = self._checked(self._call(slots, False, limit_ns, enough, timed, watched), stage, limit_ns)
+            timing = self._checked(self._call(slots, False, limit_ns, phase, watched), stage, limit_ns)
         self.pause()
         if timing.seen != b"".join(ctypes.string_at(address, 1) for address in watched):
             message = "the kernel went on writing after it had said that it was done; finish all work before returning"
@@ -301,18 +299,14 @@ class Runner:
         slots: Sequence[int],
         empty: bool,
         limit_ns: int,
-        enough: ctypes.c_int,
-        is_warm: bool,
+        phase: ctypes.c_int | None,
         watched: Sequence[int] = (),
     ) -> Timing:
         """One call; the process is stopped before it and after it."""
         self._generation += 1
         words = (ctypes.c_int64 * len(slots))(*slots)
-        child = self._process.pid
-        runner = self.pid
-        return helper.call(
-            self._control, self._generation, words, empty, limit_ns, child, runner, enough, is_warm, watched
-        )
+        processes = self._process.pid, self.pid
+        return helper.call(self._control, self._generation, words, empty, limit_ns, *processes, phase, watched)
 
     def _checked(self, timing: Timing, stage: str, limit_ns: int = EMPTY_LIMIT_NS) -> Timing:
         if timing.elapsed_ns == CALL_TIMEOUT and self.watched.held():
