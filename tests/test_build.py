@@ -22,6 +22,7 @@ from kernels import (
 from bench import cache
 from bench.build import builder, toolchain
 from bench.errors import EnvironmentFault, JudgeFault
+from bench.gates import binary
 from bench.judge.schemas import Language, Outcome
 from bench.reference import Twin, numpy_oracle
 from bench.task import load_task, select
@@ -114,6 +115,19 @@ def test_trusted_builds_are_made_once(tmp_path: Path, monkeypatch: pytest.Monkey
     assert builder.denominator(court().sandbox, AXPY.baselines[0]).path.stat().st_mtime_ns == made
     assert builder.twin(court().sandbox, AXPY.baselines[0]).path != first.path
     assert not [path for path in tmp_path.rglob("*") if path.is_file() and path.suffix != ".so"]
+
+
+def test_both_sides_of_a_grade_are_the_same_code_at_the_same_places(tmp_path: Path) -> None:
+    """The same loop elsewhere in its page was up to a quarter slower."""
+    baseline = AXPY.baselines[0]
+    source = baseline.read_text(encoding="utf-8")
+    submitted = builder.build_submission(court().sandbox, tmp_path, AXPY, Language.C, source)
+    sides = [submitted, builder.denominator(court().sandbox, baseline)]
+    codes = []
+    for side in sides:
+        with side.path.open("rb") as file:
+            codes.append(binary.read(file).code)
+    assert codes[0] and codes[0] == codes[1]
 
 
 def test_a_changed_baseline_is_built_again(tmp_path: Path) -> None:

@@ -198,7 +198,7 @@ def test_identical_code_is_graded_against_itself() -> None:
     assert report.outcome is Outcome.SOLVED
     assert len(report.cells) == FINAL_INPUTS
     assert report.provenance["build"]["commands"] == tuple(
-        map(tuple, toolchains()["c"].steps(Path("baseline.c"), None))
+        map(tuple, toolchains()["c"].steps(Path("baseline.c"), "axpy"))
     )
 
 

@@ -156,7 +156,7 @@ def compile_shared(
 ) -> Artifact:
     """Compile one file in `folder` to a shared object beside it, inside the sandbox and its build limits.
 
-    With an `entry` it is a submission's, built to be looked at by the gates; else one of the judge's own.
+    With an `entry` it is one side of a grade, and may be looked at by the gates; else another piece of the judge's own.
 
     Raises:
         Rejected: the compiler failed or was over its limits; the log is the compiler's own.
