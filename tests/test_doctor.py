@@ -5,11 +5,13 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bench import sandbox
 from cluster.doctor import examine
 from cluster.doctor.check import Check, State
 from cluster.doctor.machine import VARIABLES
@@ -24,15 +26,17 @@ def found(environ: dict[str, str] | None = None, **about: Any) -> dict[str, Chec
 
 
 @pytest.fixture
-def bare_path(tmp_path, monkeypatch) -> Path:
-    """PATH is one folder, which holds prlimit and `true` alone."""
+def bare_path(tmp_path, monkeypatch) -> Iterator[Path]:
+    """PATH is one folder, which holds prlimit and `true` alone; what was found on the usual one is forgotten."""
     folder = tmp_path / "bin"
     folder.mkdir()
     for program in ("prlimit", "true", "sh"):
         if path := shutil.which(program):
             (folder / program).symlink_to(path)
     monkeypatch.setenv("PATH", str(folder))
-    return folder
+    sandbox._reached.cache_clear()
+    yield folder
+    sandbox._reached.cache_clear()
 
 
 def program(folder: Path, name: str, text: str = "#!/bin/sh\n") -> None:
