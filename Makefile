@@ -9,9 +9,12 @@ PYTHON ?= $(firstword $(foreach name,python3.11 python3.12 python3.13 python3.14
 BIN := .venv/bin
 STAMP := .venv/.installed
 AGENTS := .agents/.installed
+OFFLINE := .venv/.offline
 # Programs that some tests need, as `program:Debian package`; a test whose program is missing is skipped.
 PROGRAMS := gcc:gcc g++:g++ gfortran:gfortran bwrap:bubblewrap shellcheck:shellcheck curl:curl valgrind:valgrind perf:linux-perf
 PROGRAMS += sbatch:slurm-wlm munged:munge ip:iproute2
+# Of clang's headers, those that HIP needs beside the packages of `make setup-gpu`.
+CLANG_HEADERS := libclang-common-19-dev
 PYTEST := $(BIN)/python -m pytest
 # One more than there are cores: many tests wait for other processes.
 WORKERS ?= $(shell expr $$(nproc) + 1)
@@ -21,7 +24,7 @@ TIMED = $(shell grep -l 'pytest.mark.timing' tests/test_*.py)
 # Hundreds of short-lived Python processes: without this each of them compiles the same modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup setup-agents system demo demo-claude test test-slurm test-lowest exploits torture lint bench docs clean
+.PHONY: help setup setup-agents setup-gpu system demo demo-claude test test-slurm test-lowest exploits torture lint bench docs clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,6 +64,22 @@ $(AGENTS): containers/agents/package.json containers/agents/package-lock.json
 	node .agents/node_modules/@anthropic-ai/claude-code/install.cjs
 	echo "installed in .agents: $$(.agents/node_modules/.bin/claude --version), $$(.agents/node_modules/.bin/codex --version 2>/dev/null)"
 	touch $(AGENTS)
+
+setup-gpu: $(OFFLINE) ## Install compilers for GPUs that need not be here (1.8 GB) into .venv
+
+$(OFFLINE): $(STAMP)
+	@export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PIP_ROOT_USER_ACTION=ignore PYTHONWARNINGS=ignore
+	$(BIN)/python -m pip install --quiet --editable '.[offline]'
+	if ! compgen -G '/usr/lib/llvm-*/lib/clang/*/include/__clang_hip_runtime_wrapper.h' >/dev/null; then
+		if [ "$$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then
+			apt-get update -qq >/dev/null || true
+			DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(CLANG_HEADERS) >/dev/null || true
+		fi
+		compgen -G '/usr/lib/llvm-*/lib/clang/*/include/__clang_hip_runtime_wrapper.h' >/dev/null \
+			|| echo "warning: clang's headers for HIP were not found (on Debian: $(CLANG_HEADERS)); AMD's targets are skipped" >&2
+	fi
+	touch $(OFFLINE)
+	echo "installed compilers for gfx90a, gfx942, gfx950 and sm_90"
 
 # Installs the programs of PROGRAMS where this user may (root on Debian); says what is missing otherwise.
 system:

@@ -43,6 +43,8 @@ def declaration(task: Task, language: Language) -> str:
             return f"void {task.name}({_parameters(task)});"
         case Language.CPP:
             return f'extern "C" void {task.name}({_parameters(task)});'
+        case Language.HIP:
+            return f'extern "C" void {task.name}({_parameters(task)}, hipStream_t stream);'
         case Language.PYTHON:
             return f"def {task.name}({', '.join(task.arguments)}):"
         case Language.FORTRAN:
@@ -83,11 +85,11 @@ def _fortran_shape(argument: Argument) -> str:
     return ", ".join(formula.replace("//", "/") for formula in reversed(formulas))
 
 
-def c_shim(task: Task, workspace: bool = False) -> str:
+def c_shim(task: Task, workspace: bool = False, stream: bool = False) -> str:
     """C source of `kc_invoke`, which calls an entry point from buffer bases and the control page's slots.
 
     A submission that asked for a workspace gets it behind its other arguments: `void *workspace, int64_t
-    workspace_bytes`.
+    workspace_bytes`. The default stream of HIP, a null pointer, comes last.
     """
     kinds = [kind for _, kind in _typed(task)]
     lines, passed = [], []
@@ -103,6 +105,9 @@ def c_shim(task: Task, workspace: bool = False) -> str:
         last = len(kinds)
         kinds += ["void *", "int64_t"]
         passed += [f"base[{last}] + slot[{last}]", f"slot[{last + 1}]"]
+    if stream:
+        kinds.append("void *")
+        passed.append("0")
     types = ", ".join(kinds)
     body = "\n".join([*lines, f"  ((void (*)({types}))kernel)({', '.join(passed)});"])
     return (

@@ -17,7 +17,7 @@ from bench.court import Court
 from bench.errors import KernelcourtError
 from bench.gates import artifacts, leftovers, plausibility, sanitizers
 from bench.inputs import Case, edge_cases, fuzzed_cases, round_sizes, timed_sizes
-from bench.judge.schemas import Outcome
+from bench.judge.schemas import Device, Outcome
 from bench.measure.protocols import Protocol, ProtocolRole, find_protocol
 from bench.measure.quiet import Lookout
 from bench.measure.sampling import Sides, TimeLimits, baseline_fault, race_ns, time_inputs
@@ -67,6 +67,10 @@ class Work:
     @property
     def is_preview(self) -> bool:
         return self.protocol.role is ProtocolRole.PREVIEW
+
+    @property
+    def is_timed(self) -> bool:
+        return self.order.device is not Device.EMULATED
 
     @cached_property
     def correctness(self) -> list[Case]:
@@ -125,7 +129,7 @@ def measure(work: Work) -> None:
         wait_for_build()
         with on_timing_cores(work, arena, candidate) as session:
             verify(work, session, candidate)
-            twin = time_both_sides(work, session, candidate, denominator)
+            twin = time_both_sides(work, session, candidate, denominator) if work.is_timed else None
             hold_out(work, session, candidate, twin)
             leftovers.check(candidate)
 
@@ -184,17 +188,20 @@ def candidate_artifact(work: Work) -> Artifact:
 def start_runners(work: Work) -> Iterator[tuple[Arena, Runner, Runner | None]]:
     """The judge's buffers and both sides' processes in their sandboxes, all of it gone afterwards.
 
-    The processes wait there and have loaded nothing. Where several baselines race there is no denominator yet.
+    The processes wait there and have loaded nothing. Where several baselines race there is no denominator yet, and
+    where nothing is timed none at all.
     """
     task, order = work.task, work.order
-    plan = [case.sizes for case in (*work.correctness, *work.held_out, work.round_case)]
-    plan += [timed_sizes(task, work.seed, order.preset, index) for index in range(work.protocol.inputs)]
+    plan = [case.sizes for case in (*work.correctness, *work.held_out)]
+    if work.is_timed:
+        plan.append(work.round_case.sizes)
+        plan += [timed_sizes(task, work.seed, order.preset, index) for index in range(work.protocol.inputs)]
     with contextlib.ExitStack() as stack:
         arena = stack.enter_context(contextlib.closing(Arena(task, plan, order.workspace_bytes)))
         workspace = order.workspace_bytes > 0
         candidate = stack.enter_context(start_runner(work, candidate_artifact(work), arena, workspace))
         denominator = None
-        if len(task.baselines) == 1 or work.protocol.against_itself:
+        if work.is_timed and (len(task.baselines) == 1 or work.protocol.against_itself):
             denominator = stack.enter_context(start_baseline(work, work.denominator, arena))
         yield arena, candidate, denominator
 
@@ -282,8 +289,11 @@ def race(work: Work, session: Session, oracle_of: OracleOf) -> None:
     work.provenance["race_ns"] = {path.name: elapsed for path, elapsed in times.items()}
 
 
-def hold_out(work: Work, session: Session, candidate: Runner, twin: Twin) -> None:
-    """Cases that no other call uses and their twins, last and warm in the same process; a preview has none."""
+def hold_out(work: Work, session: Session, candidate: Runner, twin: Twin | None) -> None:
+    """Cases that no other call uses and their twins, last and warm in the same process; a preview has none.
+
+    What is not timed is called on no input as large as the timed ones.
+    """
     if work.is_preview:
         return
     limits = TimeLimits()
@@ -291,6 +301,8 @@ def hold_out(work: Work, session: Session, candidate: Runner, twin: Twin) -> Non
         for same_but_one in (case, replace(case, twin=True)):
             prepared = session.prepare(same_but_one)
             limits.saw_candidate(session.call(candidate, prepared, limits.now_ns).elapsed_ns)
+    if twin is None:
+        return
     limits = TimeLimits()
     limits.saw_denominator(max(ns for cell in work.cells for ns in cell.denominator_ns))
     session.call(candidate, session.prepare(work.round_case, twin.oracle), limits.now_ns)
@@ -319,7 +331,9 @@ def confirm(work: Work) -> None:
 
 
 def solved(work: Work) -> GradeReport:
-    """The report of a submission that passed every stage: its credit, and whether that is physically plausible."""
+    """The report of a submission that passed every stage: its credit, where it was timed, if that is plausible."""
+    if not work.is_timed:
+        return GradeReport(outcome=Outcome.SOLVED, suspect=work.flag, **facts(work))
     floor = plausibility.check(work.task, work.cells, len(work.court.cores.timing))
     work.provenance["plausibility"] = floor.note
     suspect = floor.suspect or work.flag
@@ -361,11 +375,12 @@ def facts(work: Work) -> dict[str, Any]:
         "protocol": order.protocol,
         "preset": order.preset,
         "cells": tuple(work.cells),
-        "denominator": work.denominator.name,
+        "denominator": work.denominator.name if work.is_timed else None,
         "task_hash": work.task.hash,
         "policy_stamp": builder.policy_stamp(work.task),
         "seed_commitment": commitment(work.seed),
         "sandbox": str(court.sandbox.level),
+        "device": order.device,
         "provenance": {**work.provenance, **circumstances},
         "sources": tuple(sources(work)),
         "stages_ms": work.watch.stages_ms(),

@@ -12,16 +12,16 @@ from bench import process
 from bench.build import builder
 from bench.build.toolchain import Artifact
 from bench.court import Court
-from bench.errors import JudgeFault, KernelcourtError, UsageError
+from bench.errors import EnvironmentFault, JudgeFault, KernelcourtError, UsageError
 from bench.gates import artifacts
 from bench.inputs import Case
-from bench.judge.schemas import Language, Outcome, not_profiled
+from bench.judge.schemas import Language, Outcome, ProfileTool, not_profiled
 from bench.measure.sampling import TimeLimits
 from bench.measure.session import Session
 from bench.measure.stopwatch import Stopwatch
 from bench.native import helper
 from bench.native.helper import State
-from bench.profilers import PROFILERS
+from bench.profilers import PROFILERS, isa
 from bench.profilers.profiler import Profiler, Recording
 from bench.profilers.report import counters, report_text
 from bench.records import Lacking, ProfileOrder, ProfileReport
@@ -63,8 +63,11 @@ def profile(order: ProfileOrder, court: Court) -> ProfileReport | Lacking:
     Raises:
         UsageError: an unknown kernel, or a language that no profiler takes (nothing was run).
     """
-    check_language(order.language)
-    task, profiler = find_task(order.kernel), PROFILERS[order.tool]
+    check_language(order.language, order.tool)
+    task = find_task(order.kernel)
+    if order.tool is ProfileTool.ISA:
+        return compiled(order, court)
+    profiler = PROFILERS[order.tool]
     if why := profiler.lacking(court.sandbox):
         return Lacking(why=why)
     with scratch_folder() as folder:
@@ -75,15 +78,26 @@ def profile(order: ProfileOrder, court: Court) -> ProfileReport | Lacking:
                 calls = record(work, artifact, file)
                 return found(work, artifact, file, calls)
         except Rejected as verdict:
-            return failed(work, verdict)
+            return failed(order.tool, verdict)
         except (KernelcourtError, OSError, MemoryError) as fault:
-            return failed(work, Rejected(Outcome.JUDGE_FAULT, "judge", {"message": str(fault) or repr(fault)}))
+            return failed(order.tool, Rejected(Outcome.JUDGE_FAULT, "judge", {"message": str(fault) or repr(fault)}))
 
 
-def check_language(language: Language) -> None:
-    """Raises UsageError for a language that the profilers cannot look into."""
-    if why := not_profiled(language):
+def check_language(language: Language, tool: ProfileTool) -> None:
+    """Raises UsageError for a language that the profiler cannot look into."""
+    if why := not_profiled(language, tool):
         raise UsageError(why)
+
+
+def compiled(order: ProfileOrder, court: Court) -> ProfileReport | Lacking:
+    """What a compiler tells of the submission, of which nothing is called."""
+    try:
+        with court.building(Stopwatch()):
+            return isa.examine(order, court.sandbox)
+    except Rejected as verdict:
+        return failed(order.tool, verdict)
+    except EnvironmentFault as fault:
+        return Lacking(why=str(fault))
 
 
 def build_for(work: Work) -> Artifact:
@@ -177,9 +191,9 @@ def found(work: Work, artifact: Artifact, file: IO[bytes], calls: int) -> Profil
     return ProfileReport(tool=order.tool, outcome=Outcome.SOLVED, report=text, counters=counted)
 
 
-def failed(work: Work, verdict: Rejected) -> ProfileReport:
+def failed(tool: ProfileTool, verdict: Rejected) -> ProfileReport:
     return ProfileReport(
-        tool=work.order.tool,
+        tool=tool,
         outcome=verdict.outcome,
         property=verdict.property,
         detail=verdict.detail,

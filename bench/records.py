@@ -8,6 +8,8 @@ from bench.judge.schemas import (
     Answer,
     Closed,
     Counters,
+    Device,
+    KernelUse,
     Kind,
     Language,
     Outcome,
@@ -31,6 +33,11 @@ class SubmissionOrder(Closed):
     binding: bool = False
     workspace_bytes: int = 0
     seed: Annotated[str, Field(pattern=r"^([0-9a-f]{2})+$")]
+
+    @property
+    def device(self) -> Device:
+        """What grades this language."""
+        return Device.EMULATED if self.language is Language.HIP else Device.CPU
 
     @model_validator(mode="after")
     def _has_one_delivery(self) -> Self:
@@ -119,7 +126,7 @@ class GradeReport(Closed):
     policy_stamp: str | None = None
     seed_commitment: str
     sandbox: str
-    device: str = "cpu"
+    device: Device = Device.CPU
     provenance: dict[str, Any] = Field(default_factory=dict)
     sources: tuple[SourceFile, ...] = ()
     stages_ms: dict[str, float] = Field(default_factory=dict)
@@ -142,6 +149,8 @@ class GradeReport(Closed):
             detail["log"] = self.log
         if disclose or (self.outcome is Outcome.POLICY and self.property in BY_MAKE):
             detail = {**self.detail, **detail}
+        if self.device is Device.EMULATED:
+            detail["device"] = self.device
         return Answer(kernel=kernel, rank=rank, detail=detail, **fields)
 
 
@@ -155,6 +164,7 @@ class ProfileReport(Closed):
     log: str = ""
     report: str = ""
     counters: Counters | None = None
+    kernels: tuple[KernelUse, ...] = ()
 
     def answer(self, kernel: str, rank: int) -> ProfileAnswer:
         """What the client gets: all that was found, because no grade uses these inputs."""
@@ -166,6 +176,7 @@ class ProfileReport(Closed):
             outcome=self.outcome,
             report=self.report,
             counters=self.counters,
+            kernels=self.kernels,
             detail=detail,
         )
 

@@ -173,10 +173,13 @@ class Sandbox:
             return "prlimit"
         return _bubblewrap_version() if self.means is Means.BUBBLEWRAP else str(self.means)
 
-    def run(self, argv: Sequence[str], limits: Limits, folder: Path) -> Completed:
-        """Run an untrusted command in `folder`, which it may write, to its end; nothing of it is left behind."""
+    def run(self, argv: Sequence[str], limits: Limits, folder: Path, visible: Sequence[Path] = ()) -> Completed:
+        """Run an untrusted command in `folder`, which it may write, to its end; nothing of it is left behind.
+
+        It sees, beside the toolchain and `folder`, the folders of `visible`, read-only.
+        """
         self._hand_over(folder)
-        shut_in = self._shut_in(argv, limits, toolchain().with_more(writable=[folder]), folder)
+        shut_in = self._shut_in(argv, limits, toolchain().with_more(visible, writable=[folder]), folder)
         return process.run(shut_in, limits=Limits(wall_s=limits.wall_s), cwd=folder, env=self.environment(folder))
 
     def spawn(

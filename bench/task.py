@@ -133,6 +133,13 @@ class ToolAdapter(_Closed):
     sizes: tuple[dict[str, Annotated[int, Field(ge=1)]], ...] = ()
 
 
+class GpuTrack(_Closed):
+    """What a kernel is on a GPU: plain sources to be faster than, and the widths of a wave (lanes) to be right at."""
+
+    baselines: Annotated[tuple[str, ...], Field(min_length=1)] = ("baseline.hip",)
+    waves: Annotated[tuple[Literal[32, 64], ...], Field(min_length=1)] = (32, 64)
+
+
 class Manifest(_Closed):
     """The content of `task.yaml`. `mutants` says why a kind of mutant does not apply; `magnitude` is words."""
 
@@ -149,6 +156,7 @@ class Manifest(_Closed):
     magnitude: str = MAGNITUDE
     languages: Annotated[tuple[Language, ...], Field(min_length=1)]
     baselines: Annotated[tuple[str, ...], Field(min_length=1)] = ("baseline.c",)
+    gpu: GpuTrack | None = None
     tags: tuple[str, ...] = ()
     mutants: dict[str, str] = {}
     tools: dict[EvaluationTool, ToolAdapter] = {}
@@ -177,6 +185,12 @@ class Manifest(_Closed):
                 raise FieldFault(field, f"uses {sorted(unknown)}, the size arguments are {sorted(sizes)}")
         for values in (dict.fromkeys(sizes, 1), *self.sizes.values()):
             self._evaluate(values)
+        return self
+
+    @model_validator(mode="after")
+    def _has_a_gpu_track(self) -> Self:
+        if (Language.HIP in self.languages) != (self.gpu is not None):
+            raise FieldFault("gpu", "'gpu' and the language hip go together; give both, or neither")
         return self
 
     @model_validator(mode="after")
@@ -254,6 +268,11 @@ class Task:
     def baselines(self) -> list[Path]:
         return [self.folder / name for name in self.manifest.baselines]
 
+    @property
+    def gpu_baselines(self) -> list[Path]:
+        """Plain sources for a GPU; none where the kernel has no GPU track."""
+        return [self.folder / name for name in self.manifest.gpu.baselines] if self.manifest.gpu else []
+
     def controls(self, kind: str) -> list[Path]:
         """Control submissions of one of CONTROL_KINDS (never staged to an agent)."""
         found = sorted((self.folder / "controls").glob(f"{kind}_*"))
@@ -263,7 +282,7 @@ class Task:
     def files(self) -> dict[str, bytes]:
         """What defines a grade of this kernel, by role: manifest, reference and baselines."""
         named = {"manifest": self.folder / "task.yaml", "reference": self.reference}
-        named |= {f"baseline:{path.name}": path for path in self.baselines}
+        named |= {f"baseline:{path.name}": path for path in (*self.baselines, *self.gpu_baselines)}
         return {role: path.read_bytes() for role, path in named.items()}
 
     @property
@@ -307,12 +326,14 @@ def load_task(folder: Path) -> Task:
         line = document.line(["name"])
         raise TaskError(f"{path}:{line}: name: '{manifest.name}' must be the folder's name, '{folder.name}'")
     task = Task(manifest, folder)
-    for baseline in task.baselines:
-        try:
-            Language.of(baseline)
-        except ValueError as error:
-            raise TaskError(f"{path}:{document.line(['baselines'])}: baselines: {baseline.name}: {error}") from error
-    for needed in [task.reference, *task.baselines]:
+    for keys, baselines in ((["baselines"], task.baselines), (["gpu", "baselines"], task.gpu_baselines)):
+        for baseline in baselines:
+            try:
+                Language.of(baseline)
+            except ValueError as error:
+                where = f"{path}:{document.line(keys)}: {'.'.join(keys)}"
+                raise TaskError(f"{where}: {baseline.name}: {error}") from error
+    for needed in [task.reference, *task.baselines, *task.gpu_baselines]:
         if not needed.is_file():
             raise TaskError(f"{path}:1: the kernel lacks {needed.name}; put it beside the manifest")
     return task

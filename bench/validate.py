@@ -146,7 +146,7 @@ def _disagreement(task: Task, twin: Twin, case: Case, seed: bytes) -> str:
 def _controls(task: Task, court: Court) -> Iterator[Check]:
     """The baselines and every honest and fast control are solved; every wrong one is rejected."""
     wrong = task.controls("wrong")
-    for path in [*task.baselines, *task.controls("honest"), *task.controls("fast"), *wrong]:
+    for path in [*task.baselines, *task.gpu_baselines, *task.controls("honest"), *task.controls("fast"), *wrong]:
         language = Language.of(path)
         if lacking := builder.lacking(language):
             yield Check(path.name, Verdict.WARN, f"not tried: {lacking}")
@@ -160,6 +160,8 @@ def _controls(task: Task, court: Court) -> Iterator[Check]:
             yield _must_fail(path.name, found)
         elif found.outcome is not Outcome.SOLVED:
             yield Check(path.name, Verdict.FAIL, f"must be solved, but is {_finding(found)}")
+        elif found.raw_ratio is None:
+            yield Check(path.name, Verdict.PASS, f"solved, {found.device}")
         else:
             yield Check(path.name, Verdict.PASS, f"solved, {found.raw_ratio:.2f} x at S")
             slowest = max(max(cell.denominator_ns) for cell in found.cells)

@@ -59,6 +59,12 @@ subroutine axpy(x, y, out, n, a) bind(C, name="axpy")
   out = a * x + y
 end subroutine axpy
 """
+HONEST_HIP = (
+    f"#include <hip/hip_runtime.h>\n#include <stdint.h>\n__global__ {AXPY.replace('axpy', 'each')}\n"
+    "{ int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; if (i < n) out[i] = a * x[i] + y[i]; }\n"
+    f'extern "C" {AXPY.removesuffix(")")}, hipStream_t stream)\n'
+    "{ each<<<(n + 255) / 256, 256, 0, stream>>>(x, y, out, n, a); }\n"
+)
 HONEST_PYTHON = axpy_py("numpy.add(a * x, y, out=out)")
 
 NEEDS_GFORTRAN = pytest.mark.skipif(

@@ -139,6 +139,7 @@ def mixed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[Language, str
         Language.CPP: c_source(heads[Language.CPP]),
         Language.FORTRAN: fortran_source(heads[Language.FORTRAN]),
         Language.PYTHON: in_python,
+        Language.HIP: f"#include <hip/hip_runtime.h>\n{c_source(heads[Language.HIP])}",
     }
 
 

@@ -25,6 +25,7 @@ from agent.harnesses import Event, load_harness
 from agent.harnesses.scripted import Scripted
 from agent.judges import Judges, is_lost
 from agent.tools.judge_tools import JudgeTools
+from agent.tools.offered import CHECKED, Tool, offered
 from agent.tools.syntax_check import CHECKERS, syntax_check
 from agent.usage import NOTHING, Usage
 from bench.build.toolchain import toolchains
@@ -418,8 +419,13 @@ print(*sorted(name for name in sys.modules if name.startswith('bench.')))
     assert loaded == {"bench.judge.schemas", "bench.judge.client"}
 
 
+def test_syntax_is_checked_where_it_is_offered() -> None:
+    assert set(CHECKERS) == set(CHECKED)
+    assert Tool.SYNTAX_CHECK not in offered(SubmissionMode.MULTI, Language.HIP)
+
+
 def test_syntax_is_checked_by_the_standard_of_the_judges_builds() -> None:
-    for language, chain in toolchains().items():
-        standards = [flag for flag in chain.flags if flag.startswith("-std=")]
+    for language in set(CHECKERS) - {Language.PYTHON}:
+        standards = [flag for flag in toolchains()[language].flags if flag.startswith("-std=")]
         assert len(standards) == 1
-        assert standards[0] in CHECKERS[Language(language)]
+        assert standards[0] in CHECKERS[language]

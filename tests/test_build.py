@@ -11,6 +11,7 @@ from kernels import (
     HONEST_C,
     HONEST_CPP,
     HONEST_FORTRAN,
+    HONEST_HIP,
     HONEST_PYTHON,
     LANGUAGES,
     NEEDS_GFORTRAN,
@@ -34,6 +35,7 @@ HONEST = {
     Language.CPP: HONEST_CPP,
     Language.FORTRAN: HONEST_FORTRAN,
     Language.PYTHON: HONEST_PYTHON,
+    Language.HIP: HONEST_HIP,
 }
 
 

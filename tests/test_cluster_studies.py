@@ -4,6 +4,7 @@ import json
 import shutil
 import stat
 import time
+from pathlib import Path
 
 import pytest
 from goldens import check_golden
@@ -14,6 +15,7 @@ from bench.task import find_task
 from cluster.study import render as render_module
 from cluster.study.layers import known_layers
 from cluster.study.places import layers_root
+from cluster.study.problems import start_material
 from cluster.study.render import Choices, build, write
 from cluster.study.scripts import ScriptRule, make_script
 from cluster.study.studies import Axis, Study, cells, compares_with, known_studies, read_study
@@ -118,6 +120,27 @@ def test_noop_submits_the_start_material():
     assert steps_of(ScriptRule.NOOP, "sgemm") == [{"tool": "submit", "file": start}]
 
 
+def test_in_hip_baseline_and_controls_are_those_for_gpus():
+    task = find_task("sgemm")
+    for rule, file in ((ScriptRule.NOOP, task.gpu_baselines[0]), (ScriptRule.GOLD, task.folder / "controls")):
+        script = make_script(rule, [task], Language.HIP, Path("unused"))
+        sent = {step["file"] for step in json.loads(script.text)["sgemm"]}
+        assert all(name.startswith(str(file)) and name.endswith(".hip") for name in sent) and sent
+
+
+@pytest.mark.parametrize(
+    ("start", "names"),
+    [
+        ("none", []),
+        ("numpy", ["reference.py"]),
+        ("c", ["reference.py", "baseline.c"]),
+        ("hip", ["reference.py", "baseline.hip"]),
+    ],
+)
+def test_start_material_is_the_reference_and_a_baseline(start, names):
+    assert list(start_material(find_task("sgemm"), start)) == names
+
+
 def test_the_stumbler_is_wrong_then_broken_then_crashing_then_right(tmp_path):
     script = make_script(ScriptRule.STUMBLER, [find_task("sgemm")], Language.C, tmp_path)
     steps = json.loads(script.text)["sgemm"]
@@ -203,7 +226,7 @@ def test_a_kernel_that_is_not_written_in_a_language_is_left_out_and_named(tmp_pa
     for name in ("axpy", "sgemm"):
         shutil.copytree(find_task(name).folder, tmp_path / "tasks" / "dense" / name)
     manifest = tmp_path / "tasks" / "dense" / "axpy" / "task.yaml"
-    kept = [line for line in manifest.read_text().splitlines() if not line.startswith("languages:")]
+    kept = [line for line in manifest.read_text().splitlines() if not line.startswith(("languages:", "gpu:"))]
     manifest.write_text("\n".join([*kept, "languages: [c]"]))
     monkeypatch.setenv("KCOURT_TASKS_DIR", str(tmp_path / "tasks"))
     crossed = Study.model_validate({**CROSSED, "tag": "all", "languages": ["fortran"]})

@@ -140,7 +140,7 @@ def test_a_workspace_is_lent_to_a_profile() -> None:
     assert found.outcome is Outcome.SOLVED, found
 
 
-@pytest.mark.parametrize("tool", ProfileTool)
+@pytest.mark.parametrize("tool", PROFILERS)
 def test_a_tool_that_is_not_here_is_named(monkeypatch: pytest.MonkeyPatch, tool: ProfileTool) -> None:
     module, package = {CALLGRIND: (callgrind, "valgrind"), PERF: (perf, "linux-perf")}[tool]
     monkeypatch.setattr(module, "PROBE", ("no-such-program",))
@@ -150,7 +150,7 @@ def test_a_tool_that_is_not_here_is_named(monkeypatch: pytest.MonkeyPatch, tool:
 
 
 def test_each_tool_is_registered() -> None:
-    assert set(PROFILERS) == set(ProfileTool)
+    assert set(PROFILERS) | {ProfileTool.ISA} == set(ProfileTool)
 
 
 RECORDED_PERF = """\
@@ -256,7 +256,7 @@ def test_the_command_prints_the_report_or_one_object(kcourt: Callable[..., Any],
     asked = ("profile", "axpy", "my.c", "--tool", "callgrind", "--allow-sandbox", "limits")
     shown, told = kcourt(*asked), kcourt(*asked, "--json")
     assert (shown.code, told.code) == (0, 0), shown.err + told.err
-    assert told.json.keys() == {"kernel", "rank", "tool", "outcome", "report", "counters", "detail"}
+    assert told.json.keys() == {"kernel", "rank", "tool", "outcome", "report", "counters", "kernels", "detail"}
     assert shown.out == told.json["report"]
     assert shown.out.startswith("callgrind: ") and "// hot" in shown.out
 

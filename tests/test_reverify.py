@@ -9,6 +9,7 @@ from kernels import (
     HONEST_C,
     HONEST_CPP,
     HONEST_FORTRAN,
+    HONEST_HIP,
     HONEST_PYTHON,
     LANGUAGES,
     LOOP,
@@ -34,7 +35,13 @@ from bench.tolerance import Oracle
 from bench.verdict import Rejected
 
 C, CPP, FORTRAN, PYTHON = Language.C, Language.CPP, Language.FORTRAN, Language.PYTHON
-HONEST = {C: HONEST_C, CPP: HONEST_CPP, FORTRAN: HONEST_FORTRAN, PYTHON: HONEST_PYTHON}
+HONEST = {
+    C: HONEST_C,
+    CPP: HONEST_CPP,
+    FORTRAN: HONEST_FORTRAN,
+    PYTHON: HONEST_PYTHON,
+    Language.HIP: HONEST_HIP,
+}
 USUAL_THREADS = court().sandbox.variables["OMP_NUM_THREADS"]
 IN_OTHER_TEAMS = f"if (omp_get_max_threads() != {USUAL_THREADS})"
 

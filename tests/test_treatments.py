@@ -229,7 +229,7 @@ def test_a_section_may_say_different_things_in_different_modes(tmp_path):
     ("values", "expected"),
     [
         ({"agent_submission_mode": "blind"}, "submission mode blind shows nothing before the submit"),
-        ({"language": "python"}, "python is not profiled, only c, cpp, fortran"),
+        ({"language": "python"}, "python is not profiled, only c, cpp, fortran, hip"),
     ],
     ids=["blind", "python"],
 )

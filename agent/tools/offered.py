@@ -18,6 +18,8 @@ class Tool(StrEnum):
 
 # What clients have unless a treatment says otherwise.
 USUAL = (Tool.SCORE, Tool.SUBMIT, Tool.SYNTAX_CHECK)
+# Languages whose compiler agents have beside them.
+CHECKED = (Language.C, Language.CPP, Language.FORTRAN, Language.PYTHON)
 _PREVIEWS = frozenset({Tool.SCORE, Tool.PROFILE})
 
 
@@ -25,6 +27,8 @@ def why_forbidden(tool: Tool, mode: SubmissionMode, language: Language) -> str:
     """Why a judge would refuse this tool to such a setup; an empty text when it would not."""
     if tool in _PREVIEWS and mode is SubmissionMode.BLIND:
         return "submission mode blind shows nothing before the submit"
+    if tool is Tool.SYNTAX_CHECK and language not in CHECKED:
+        return f"no compiler of an agent reads {language}; use the profile tool, with isa"
     return not_profiled(language) if tool is Tool.PROFILE else ""
 
 

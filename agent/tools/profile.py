@@ -8,11 +8,16 @@ from agent.tools.shown import profiled
 from agent.tools.spec import FileInput, Spec
 from bench.judge.schemas import ProfileTool
 
+_WHAT = "callgrind counts instructions, perf samples time; isa shows registers and spills of HIP."
 _TOOLS = WithJsonSchema({"type": "string", "enum": [tool.value for tool in ProfileTool]})
 
 
 class ProfileInput(FileInput):
-    tool: Annotated[ProfileTool, _TOOLS, Field(description="callgrind counts instructions, perf samples time.")]
+    tool: Annotated[
+        ProfileTool,
+        _TOOLS,
+        Field(description=_WHAT),
+    ]
 
 
 SPEC = Spec(

@@ -21,11 +21,13 @@ def graded(answer: Answer) -> dict[str, Any]:
 
 def profiled(answer: ProfileAnswer) -> dict[str, Any]:
     """A profile: its report holds the largest counts as text. Unless solved: what was wrong."""
-    named = {"outcome": answer.outcome, "tool": answer.tool}
-    if answer.outcome is not Outcome.SOLVED or answer.counters is None:
+    named: dict[str, Any] = {"outcome": answer.outcome, "tool": answer.tool}
+    if answer.outcome is not Outcome.SOLVED:
         return named | {"detail": _plain(answer.model_dump_json()).get("detail", {})}
-    counted = _plain(answer.counters.model_dump_json(exclude={"functions", "lines"}))
-    return named | {"report": capped(answer.report), "counters": counted}
+    shown = named | {"report": capped(answer.report)}
+    if answer.counters is not None:
+        shown["counters"] = _plain(answer.counters.model_dump_json(exclude={"functions", "lines"}))
+    return shown
 
 
 def looked_up(answer: SearchAnswer) -> dict[str, Any]:

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from bench import abi
-from bench.build import python
-from bench.build.toolchain import Artifact, compile_shared, toolchains, toolchains_text
+from bench.build import emulator, python
+from bench.build.toolchain import Artifact, compile_shared, toolchains
 from bench.cache import cached, content_key, default_cache, processor
 from bench.errors import EnvironmentFault, JudgeFault
 from bench.judge.schemas import Language
@@ -25,6 +25,8 @@ def build_submission(
     path.write_text(source, encoding="utf-8")
     if language is Language.PYTHON:
         return python.check(path)
+    if language is Language.HIP:
+        return emulator.build(sandbox, folder, path, flags, entry=task.name)
     return compile_shared(sandbox, folder, path, language, flags, entry=task.name)
 
 
@@ -32,7 +34,9 @@ def submission_commands(language: Language, kernel: str) -> tuple[tuple[str, ...
     """The argvs that a submission is built with; empty where nothing is compiled."""
     if language.value not in toolchains():
         return ()
-    steps = toolchains()[language.value].steps(Path(f"{kernel}{language.suffix}"), kernel)
+    source = Path(f"{kernel}{language.suffix}")
+    source = emulator.rewritten(source) if language is Language.HIP else source
+    steps = toolchains()[language.value].steps(source, kernel)
     return tuple(map(tuple, steps))
 
 
@@ -72,7 +76,7 @@ def call_shim(sandbox: Sandbox, task: Task, language: Language, workspace: bool 
     if language is Language.PYTHON:
         text = abi.python_shim(task, workspace)
         return cached(folder, content_key(text), ".py", lambda target: _write(target, text))
-    text = abi.c_shim(task, workspace)
+    text = abi.c_shim(task, workspace, stream=language is Language.HIP)
     what = f"the call shim of {task.name}"
     return cached(
         folder, content_key(text), ".so", lambda target: _compile(sandbox, what, text, Language.C, (), target)
@@ -120,4 +124,5 @@ def _compile(
 
 def policy_stamp(task: Task) -> str:
     """Identity of a track's denominator policy: baselines, flags and the racing rule (the fastest baseline)."""
-    return content_key(*(path.read_bytes() for path in task.baselines), toolchains_text(), "fastest")
+    built_by = [repr(toolchains()[Language.of(path).value]) for path in task.baselines]
+    return content_key(*(path.read_bytes() for path in task.baselines), *built_by, "fastest")

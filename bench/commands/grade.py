@@ -11,7 +11,7 @@ from bench.court import open_court
 from bench.errors import EnvironmentFault, ExitCode, JudgeFault
 from bench.evaluation import parse_plan
 from bench.inputs import sizes_text
-from bench.judge.schemas import Language, Outcome, Preset
+from bench.judge.schemas import Device, Language, Outcome, Preset
 from bench.records import GradeReport
 
 app = typer.Typer()
@@ -56,6 +56,8 @@ def _show(kernel: str, report: GradeReport) -> None:
 
     console = console_for()
     console.print(f"[bold]{kernel}[/bold]: {report.outcome}", highlight=False)
+    if report.device is Device.EMULATED:
+        console.print("on the emulator, which tells right from wrong alone: nothing was timed", highlight=False)
     if report.interval is not None and report.score is not None:
         low, high = report.interval
         verdict = "faster than the baseline" if report.faster else "not shown to be faster than the baseline"

@@ -5,14 +5,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bench.build import builder
+from bench.build import amd, builder, offload
+from bench.build.gpu import CodeObject, Target
 from bench.build.toolchain import Artifact
+from bench.errors import EnvironmentFault
 from bench.gates import binary, imports, instructions, origins, text
-from bench.judge.schemas import Language, Outcome
+from bench.judge.schemas import Device, Language, Outcome
 from bench.records import SubmissionOrder
-from bench.sandbox import Sandbox
+from bench.sandbox import Sandbox, scratch_folder
 from bench.task import Task
 from bench.verdict import Rejected
+
+EMULATED_TARGET = Target.GFX942
 
 
 def artifact_path(folder: Path, task: Task, order: SubmissionOrder) -> Path:
@@ -44,9 +48,37 @@ def make(
         if not order.binding:
             imports.check_python(order.source)
         return replace(built, binding=order.binding), {}
-    origins.check(folder / f"{task.name}{order.language.suffix}", order.language)
+    source = folder / f"{task.name}{order.language.suffix}"
+    origins.check(source, order.language)
     binary.check_object(built.path, task.name)
-    return built, _check_binary(sandbox, folder, built.path, task.name, order.language)
+    noted = _check_binary(sandbox, folder, built.path, task.name, order.language)
+    if order.device is Device.EMULATED:
+        noted["code_object"] = _noted_of_a_gpu(sandbox, source.name, order.source)
+    return built, noted
+
+
+def compiled_for_a_gpu(sandbox: Sandbox, name: str, text: str) -> tuple[CodeObject, str]:
+    """What a submission in HIP becomes on the device that the emulator plays, and its assembly.
+
+    Raises:
+        Rejected: it does not compile (`build_failed`), or reads files that are not the compiler's own (`policy`).
+        EnvironmentFault: there is no compiler for that device here.
+    """
+    with scratch_folder() as folder:
+        source = folder / name
+        source.write_text(text, encoding="utf-8")
+        try:
+            made = offload.compile_hip(sandbox, folder, source, EMULATED_TARGET)
+        finally:
+            origins.check_read_for_a_gpu(source, offload.own_folders(EMULATED_TARGET))
+        return made, source.with_suffix(amd.ASSEMBLY).read_text(encoding="utf-8", errors="replace")
+
+
+def _noted_of_a_gpu(sandbox: Sandbox, name: str, text: str) -> dict[str, Any]:
+    try:
+        return compiled_for_a_gpu(sandbox, name, text)[0].model_dump(mode="json")
+    except EnvironmentFault as fault:
+        return {"not_applied": str(fault)}
 
 
 def _built(sandbox: Sandbox, folder: Path, task: Task, order: SubmissionOrder, flags: tuple[str, ...]) -> Artifact:

@@ -13,6 +13,8 @@ import yaml
 from bench.judge.schemas import Language, Outcome
 from bench.verdict import Rejected
 
+# Whose runtime a language has beside that of C.
+_RUNTIME = {Language.CPP: "cpp", Language.HIP: "cpp", Language.FORTRAN: "fortran"}
 _SUFFIXES = "(?:f|l|f16|f32|f64|f128|f32x|f64x)?"
 
 
@@ -44,7 +46,7 @@ def allowed(name: str, language: Language) -> bool:
 def _patterns(language: Language) -> tuple[re.Pattern[str], re.Pattern[str]]:
     rules = _rules()
     names = "|".join(map(re.escape, rules["math"].split()))
-    own = rules[language.value] if language in (Language.CPP, Language.FORTRAN) else []
+    own = rules[_RUNTIME[language]] if language in _RUNTIME else []
     listed = "|".join(map(_pattern, [*_words(rules["c"]), *_words(own)]))
     admitted = f"(?:{names}){_SUFFIXES}|__(?:{names}){_SUFFIXES}_finite|{listed}"
     return re.compile(admitted), re.compile("|".join(map(_pattern, _words(rules["refused"]))))

@@ -2,12 +2,14 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 
+from bench.build import emulator, nvidia
+from bench.build.gpu import READ
 from bench.build.toolchain import Trace, toolchains
-from bench.gates.text import C_LITERALS, blank
+from bench.gates.text import C_LIKE, C_LITERALS, blank
 from bench.judge.schemas import Language, Outcome
 from bench.process import Limits, run
 from bench.sandbox import BUILD_LIMITS, Level, Sandbox
@@ -18,6 +20,7 @@ _PIECES = re.compile(
     rf"""(?P<marker>^\#[ ]\d+[ ]"(?P<file>(?:[^"\\\n]|\\.)*)"(?P<moves>[ ][12])?[^\n]*) | {C_LITERALS.pattern}""",
     re.VERBOSE | re.DOTALL | re.MULTILINE,
 )
+_MARKER = re.compile(r'^# \d+ "(?P<file>(?:[^"\\\n]|\\.)*)"', re.MULTILINE)
 _PRAGMA = re.compile(r"^\s*#\s*pragma\s+GCC\s+(optimize|target|push_options|pop_options|reset_options)\b", re.MULTILINE)
 _ATTRIBUTES = re.compile(r"(?:\b__attribute(?:__)?\s*\(\s*\(|(?:\[|<:)\s*(?:\[|<:))")
 _SETS_FLAGS = re.compile(
@@ -33,11 +36,27 @@ def check(source: Path, language: Language) -> None:
             pragma or an attribute changes optimisation or target (`flags`).
     """
     for path in files_read(source):
-        if path != source.name and not _is_compilers(path, language):
+        if path not in (source.name, emulator.rewritten(source).name) and not _is_compilers(path, language):
             raise included(path)
-    if language in (Language.C, Language.CPP) and (what := own_flags(source)):
+    if language in C_LIKE and (what := own_flags(source)):
         message = f"'{what}' changes the compiler's flags; both sides are built with the same ones: take it out"
         raise Rejected(Outcome.POLICY, "flags", {"message": message})
+
+
+def check_read_for_a_gpu(source: Path, folders: Sequence[Path]) -> None:
+    """The same of a build for a GPU, whose compiler has `folders` beside those of the system.
+
+    Raises:
+        Rejected: (`policy`, `include`) it read another file.
+    """
+    noted = source.with_suffix(READ)
+    own = (*folders, Path("/usr/include"), Path("/usr/lib"))
+    text = noted.read_text(encoding="utf-8", errors="replace") if noted.is_file() else ""
+    for path in dict.fromkeys(found["file"] for found in _MARKER.finditer(text)):
+        real = Path(os.path.normpath(path))
+        built_in = path.startswith("<") or path == source.name or _lies_beside(str(real), nvidia.HEADERS)
+        if not built_in and not any(real.is_relative_to(folder) for folder in own):
+            raise included(path)
 
 
 def included(path: str) -> Rejected:
@@ -47,9 +66,10 @@ def included(path: str) -> Rejected:
 
 def reached_for(sandbox: Sandbox, folder: Path, source: Path, language: Language) -> str:
     """A file of another folder that a source whose build failed names in an #include, or nothing."""
-    if language not in (Language.C, Language.CPP):
+    if language not in C_LIKE:
         return ""
     chain = toolchains()[language]
+    source = emulator.rewritten(source) if language is Language.HIP else source
     argv = [chain.compiler, *chain.flags, "-M", "-MG", "-MF", Trace.INCLUDED.of(source).name, source.name]
     sandbox.run(argv, BUILD_LIMITS, folder)
     read = [path for path in files_read(source) if "/" in path and not _is_compilers(path, language)]
@@ -72,7 +92,14 @@ def _prerequisites(rule: str) -> Iterator[str]:
 
 def _is_compilers(path: str, language: Language) -> bool:
     real = os.path.normpath(path)
+    if language is Language.HIP and _lies_beside(real, emulator.HEADERS):
+        return True
     return any(real.startswith(f"{folder}/") for folder in include_folders(toolchains()[language].compiler))
+
+
+def _lies_beside(path: str, headers: Path) -> bool:
+    """Whether a normal path is that of a header which the build was given in its own folder."""
+    return not path.startswith(("/", "..")) and (headers / path).is_file()
 
 
 @lru_cache(maxsize=8)

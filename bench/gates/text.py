@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from bench.judge.schemas import Language, Outcome
 from bench.verdict import Rejected
 
+C_LIKE = (Language.C, Language.CPP, Language.HIP)
 _SPACES = "\t\v\f"
 # Control, format (zero width, direction), surrogate and private characters, line and paragraph separators.
 _HIDING = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
@@ -64,7 +65,7 @@ def check(source: str, language: Language) -> None:
             other = next(character for character in line if not character.isascii())
             what = f"{other!r} ({unicodedata.name(other, 'unnamed')})"
             raise _rejected(number, f"has {what} in its code; outside comments and literals write ASCII alone")
-    if language in (Language.C, Language.CPP):
+    if language in C_LIKE:
         _check_directives(source)
     if language is Language.PYTHON and any(map(_COOKIE.match, source.split("\n")[:2])):
         raise _rejected(1, "or line 2 sets an encoding; write UTF-8, which needs no such line")
@@ -92,7 +93,7 @@ def _rejected(number: int, what: str) -> Rejected:
 def code_only(source: str, language: Language) -> str:
     """`source` with comments and literals blanked, line by line as it was."""
     match language:
-        case Language.C | Language.CPP:
+        case Language.C | Language.CPP | Language.HIP:
             return C_LITERALS.sub(lambda found: found[0] if found["number"] else blank(found[0]), source)
         case Language.FORTRAN:
             return _FORTRAN_LITERALS.sub(lambda found: blank(found[0]), source)

@@ -80,7 +80,7 @@ def admit_profile(
     request = parse(body, ProfileRequest)
     read_headers(headers, caller)
     language, source, library = _delivered(request, caller, config)
-    if why := not_profiled(language):
+    if why := not_profiled(language, request.tool):
         raise Refused(400, "wrong_language", why)
     return ProfileOrder(
         kernel=request.kernel,

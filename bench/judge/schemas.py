@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_vali
 
 from bench.errors import ConfigError
 
-SUFFIXES = {"c": ".c", "cpp": ".cpp", "fortran": ".f90", "python": ".py"}
+SUFFIXES = {"c": ".c", "cpp": ".cpp", "fortran": ".f90", "python": ".py", "hip": ".hip"}
 
 
 class Language(StrEnum):
@@ -25,6 +25,7 @@ class Language(StrEnum):
     CPP = "cpp"
     FORTRAN = "fortran"
     PYTHON = "python"
+    HIP = "hip"
 
     @property
     def suffix(self) -> str:
@@ -39,6 +40,13 @@ class Language(StrEnum):
                 return language
         known = ", ".join(f"{language.suffix} ({language})" for language in cls)
         raise ValueError(f"no language has the suffix '{suffix}'; known: {known}")
+
+
+class Device(StrEnum):
+    """What a grade is made on. `emulated` is a GPU played by a CPU: it tells what is right, and times nothing."""
+
+    CPU = "cpu"
+    EMULATED = "emulated"
 
 
 class Preset(StrEnum):
@@ -99,20 +107,26 @@ class InputMode(StrEnum):
     ANY = "any"
 
 
-# Compiled languages: those that profilers look into.
-PROFILED = (Language.C, Language.CPP, Language.FORTRAN)
-
-
-def not_profiled(language: Language) -> str:
-    """Why a profiler does not take this language; an empty text when it does."""
-    return "" if language in PROFILED else f"{language} is not profiled, only {', '.join(PROFILED)}; time it instead"
-
-
 class ProfileTool(StrEnum):
     """A profiler that `/profile` can run."""
 
     CALLGRIND = "callgrind"
     PERF = "perf"
+    ISA = "isa"
+
+    @property
+    def languages(self) -> tuple[Language, ...]:
+        """What it looks into."""
+        return (Language.HIP,) if self is ProfileTool.ISA else (Language.C, Language.CPP, Language.FORTRAN)
+
+
+def not_profiled(language: Language, tool: ProfileTool | None = None) -> str:
+    """Why a profiler, or each of them, does not take this language; an empty text when it does."""
+    tools = [tool] if tool else list(ProfileTool)
+    if any(language in one.languages for one in tools):
+        return ""
+    known = ", ".join(dict.fromkeys(name for one in tools for name in one.languages))
+    return f"{language} is not profiled{f' by {tool}' if tool else ''}, only {known}; time it instead"
 
 
 class JudgeTool(StrEnum):
@@ -250,8 +264,31 @@ class Counters(Closed):
     lines: tuple[LineCount, ...]
 
 
+class KernelUse(Closed):
+    """What one kernel takes of its GPU.
+
+    `vgpr`, `agpr` and `sgpr` are registers (of a lane, of a lane's accumulators, of a wave; NVIDIA's compiler tells the
+    first alone), `spills` registers that did not fit and go to memory, `lds` and `scratch` bytes (of a block, of a
+    lane), `occupancy` the waves that share a SIMD, `matrix` instructions for its matrix units, `wave` lanes of a wave.
+    """
+
+    name: str
+    vgpr: int
+    agpr: int = 0
+    sgpr: int = 0
+    spills: int = 0
+    lds: int = 0
+    scratch: int = 0
+    occupancy: int | None = None
+    matrix: int = 0
+    wave: int
+
+
 class ProfileAnswer(Closed):
-    """What `/profile` returns. `outcome` is of the one call that was checked; unless solved there are no counters."""
+    """What `/profile` returns. `outcome` is of the one call that was checked; unless solved there are no counters.
+
+    `isa` calls nothing: solved means that it compiles, and `kernels` says what each takes.
+    """
 
     kernel: str
     rank: int
@@ -259,6 +296,7 @@ class ProfileAnswer(Closed):
     outcome: Outcome
     report: str = ""
     counters: Counters | None = None
+    kernels: tuple[KernelUse, ...] = ()
     detail: dict[str, Any] = {}
 
 

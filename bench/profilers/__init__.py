@@ -1,4 +1,4 @@
-"""The profilers of `/profile`, one file each, by name."""
+"""The profilers of `/profile` that watch calls, one file each, by name; `isa` calls nothing."""
 
 from bench.judge.schemas import ProfileTool
 from bench.profilers import callgrind, perf

@@ -16,7 +16,7 @@ from bench.places import RUN_ROOT
 from cluster.study.scripts import ScriptRule
 
 Role = Literal["setup", "treatment", "job", "inference", "agent", "judge"]
-Start = Literal["none", "numpy", "c"]
+Start = Literal["none", "numpy", "c", "hip"]
 Count = Annotated[int, Field(ge=0)]
 Positive = Annotated[int, Field(ge=1)]
 # A comma list of words, without spaces.
@@ -82,7 +82,8 @@ class TreatmentKeys(BaseModel):
     """What a treatment may change."""
 
     agent_start: Annotated[
-        Start, Key("treatment", "Start material of an agent: none, numpy (the reference), c (both).")
+        Start,
+        Key("treatment", "Start material of an agent: none, numpy (the reference), c or hip (and a baseline)."),
     ] = "c"
     agent_tools_on: Annotated[
         Words, Key("treatment", "Comma list of tools offered beyond those of the submission mode.")

@@ -76,10 +76,11 @@ def render_problems(problems: Iterable[Problem]) -> str:
 def start_material(task: Task, start: str) -> dict[str, bytes]:
     """File name → content of what an agent starts from; controls are never among them."""
     chosen: list[Path] = []
-    if start in ("numpy", "c"):
+    if start != "none":
         chosen.append(task.reference)
-    if start == "c":
-        chosen += [path for path in task.baselines if path.suffix == Language.C.suffix]
+    if start in ("c", "hip"):
+        baselines = (*task.baselines, *task.gpu_baselines)
+        chosen += [path for path in baselines if path.suffix == Language(start).suffix]
     return {path.name: path.read_bytes() for path in chosen}
 
 

@@ -106,7 +106,7 @@ def _control(task: Task, language: Language, kind: str) -> Path | None:
 
 def _start(task: Task, language: Language) -> Path:
     """The start material that can be sent back unchanged."""
-    for path in task.baselines:
+    for path in (*task.baselines, *task.gpu_baselines):
         if path.suffix == language.suffix:
             return path
     raise ConfigError(

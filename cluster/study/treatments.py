@@ -18,7 +18,7 @@ from cluster.study.places import folders_of
 from cluster.study.yaml_files import read_yaml
 
 # What a treatment calls start material, and the AGENT_START of that.
-STARTS = {"none": "none", "reference": "numpy", "baseline": "c"}
+STARTS = {"none": "none", "reference": "numpy", "baseline": "c", "hip": "hip"}
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _TRIGGER = re.compile(r"^Trigger: *(?P<text>\S.*?) *$", re.MULTILINE)
 T = TypeVar("T")
@@ -51,7 +51,7 @@ class TreatmentFile(BaseModel):
     sections: dict[Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")], str] = {}
     skills: tuple[str, ...] = ()
     tools: Switches = Switches()
-    start: Literal["none", "reference", "baseline"] | None = None
+    start: Literal["none", "reference", "baseline", "hip"] | None = None
     files: tuple[str, ...] = ()
 
 

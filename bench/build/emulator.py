@@ -1,0 +1,30 @@
+"""Builds HIP for the CPU: rewritten to C++, with headers that stand in for HIP's own."""
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from bench.build.hip_source import as_cpp
+from bench.build.toolchain import Artifact, compile_shared
+from bench.judge.schemas import Language
+from bench.sandbox import Sandbox
+
+# Copied beside a source: the build then names no folder of this machine.
+HEADERS = Path(__file__).parents[1] / "native" / "hip_cpu"
+
+
+def rewritten(source: Path) -> Path:
+    """Where the C++ lies that a HIP source becomes."""
+    return source.with_suffix(".cpp")
+
+
+def build(sandbox: Sandbox, folder: Path, source: Path, flags: Sequence[str], entry: str) -> Artifact:
+    """Build the HIP file `source` in `folder` to a library beside it, whose messages name the file's own lines.
+
+    Raises:
+        Rejected: outcome `build_failed`, with the compiler's log.
+    """
+    shutil.copytree(HEADERS, folder, dirs_exist_ok=True)
+    text = as_cpp(source.read_text(encoding="utf-8"))
+    rewritten(source).write_text(f'#line 1 "{source.name}"\n{text}', encoding="utf-8")
+    return compile_shared(sandbox, folder, rewritten(source), Language.HIP, flags, entry)

@@ -1,0 +1,76 @@
+"""Compile one file for a GPU that need not be here."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bench.adhoc import check_task, language_of, read_source
+from bench.build.gpu import CodeObject, Target
+from bench.build.offload import compile_hip, heaviest
+from bench.errors import ExitCode, UsageError
+from bench.judge.schemas import Language
+from bench.sandbox import Level, reach, scratch_folder
+from bench.verdict import Rejected
+
+app = typer.Typer()
+
+
+@app.command()
+def build(
+    kernel: Annotated[str, typer.Argument(help="Name of a kernel; `kcourt task list` shows them.")],
+    file: Annotated[Path, typer.Argument(help="The submission's source file, in HIP.")],
+    target: Annotated[Target, typer.Option(help="The GPU's architecture.")],
+    language: Annotated[Language | None, typer.Option(help="Language; default: by the file's suffix.")] = None,
+    as_one_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Compile one file for a GPU that need not be here, and see what its kernels take: registers, LDS, spills.
+
+    ROCm's hipcc does it where that is installed; else the packages of `pip install 'kernelcourt[offline]'`, whose
+    compiler is LLVM's own: its numbers say whether a kernel compiles and spills, not which of two is faster.
+
+    Exit code 0 when it compiles, 1 when it does not or there is no compiler, 2 on a usage error.
+
+    Example: kcourt build rmsnorm my.hip --target gfx942
+    """
+    chosen = language or language_of(file)
+    if chosen is not Language.HIP:
+        raise UsageError(f"{file} is {chosen}; only HIP is compiled for GPUs so far (suffix {Language.HIP.suffix})")
+    check_task(kernel, chosen)
+    text = read_source(file)
+    sandbox = reach(str(Level.LIMITS))
+    with scratch_folder() as folder:
+        source = folder / f"{kernel}{Language.HIP.suffix}"
+        source.write_text(text, encoding="utf-8")
+        try:
+            made = compile_hip(sandbox, folder, source, target)
+        except Rejected as rejected:
+            _show_failure(rejected, as_one_json)
+            raise typer.Exit(ExitCode.FAILED) from None
+    if as_one_json:
+        typer.echo(json.dumps({"kernel": kernel, **heaviest(made.kernels), **made.model_dump(mode="json")}))
+    else:
+        _show(kernel, made)
+
+
+def _show_failure(rejected: Rejected, as_one_json: bool) -> None:
+    typer.echo(f"{rejected.log}\nerror: {rejected.detail['message']}", err=True)
+    if as_one_json:
+        message = rejected.detail["message"]
+        typer.echo(json.dumps({"error": {"code": rejected.outcome, "message": message, "log": rejected.log}}))
+
+
+def _show(kernel: str, made: CodeObject) -> None:
+    from rich.table import Table
+
+    from bench.reports.terminal import console_for
+
+    console = console_for()
+    console.print(f"[bold]{kernel}[/bold] for {made.target}: {made.bytes} bytes by {made.compiler}", highlight=False)
+    columns = ("vgpr", "agpr", "sgpr", "spills", "lds", "scratch", "occupancy", "matrix")
+    table = Table("kernel", *columns)
+    for use in made.kernels:
+        cells = (getattr(use, name) for name in columns)
+        table.add_row(use.name, *("-" if cell is None else str(cell) for cell in cells))
+    console.print(table)

@@ -1,0 +1,3 @@
+/* HIP's header of half precision; CUDA's types have the same names. */
+#pragma once
+#include "hip_runtime.h"
