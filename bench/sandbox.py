@@ -1,11 +1,13 @@
 """Where untrusted builds and runs live: the limits they get, and the level of isolation that was reached."""
 
+import fcntl
 import os
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
 from functools import lru_cache
@@ -18,6 +20,9 @@ from bench.native.programs import enclose_program
 from bench.process import Completed, Limits, limited
 
 GIB = 1 << 30
+_SCRATCH = "kcourt-scratch-"
+# Younger folders may be some that their owner has not locked yet.
+_FRESH_S = 60
 # CPU time is that of one process: a compiler that takes longer is not busy with a kernel.
 BUILD_LIMITS = Limits(wall_s=60, cpu_s=20, memory_bytes=4 * GIB, processes=64, file_bytes=256 << 20)
 RUN_OUTPUT_BYTES = 16 << 20
@@ -307,16 +312,49 @@ def _bubblewrap_version() -> str:
 
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """A private folder for one grade, gone afterwards."""
-    base = os.environ.get("KCOURT_TMPDIR")
+    """A private folder for one grade, gone afterwards, or when a worker starts after this process was killed."""
+    base = _scratch_base()
     try:
-        made = tempfile.TemporaryDirectory(prefix="kcourt-", dir=base)
+        made = tempfile.TemporaryDirectory(prefix=_SCRATCH, dir=base)
     except OSError as error:
         raise EnvironmentFault(
-            f"{base or tempfile.gettempdir()}: a scratch folder cannot be made ({error.strerror}); set KCOURT_TMPDIR"
+            f"{base}: a scratch folder cannot be made ({error.strerror}); set KCOURT_TMPDIR"
         ) from error
-    with made as folder:
+    with made as folder, _locked(Path(folder)):
         yield Path(folder)
+
+
+def _scratch_base() -> Path:
+    return Path(os.environ.get("KCOURT_TMPDIR") or tempfile.gettempdir())
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[bool]:
+    """Hold a folder's lock, which Linux gives back however this process ends; False where somebody else has it."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:  # or the file system has no locks: then nothing is taken for left behind
+            yield False
+        else:
+            yield True
+    finally:
+        os.close(fd)
+
+
+def sweep_scratch() -> int:
+    """Remove the scratch folders of processes that were killed; returns how many there were."""
+    found = 0
+    for folder in _scratch_base().glob(f"{_SCRATCH}*"):
+        with suppress(OSError):  # another user's, or gone by now
+            if time.time() - folder.stat().st_mtime < _FRESH_S:
+                continue
+            with _locked(folder) as is_left_behind:
+                if is_left_behind:
+                    shutil.rmtree(folder)
+                    found += 1
+    return found
 
 
 def run_limits(buffer_bytes: int, cpu_s: int) -> Limits:

@@ -28,6 +28,7 @@ from bench.grade import grade
 from bench.judge.schemas import Closed, Kind, Language, Outcome, Preset
 from bench.profile import profile
 from bench.records import GradeOrder, Lacking, ProfileOrder, WarmOrder
+from bench.sandbox import sweep_scratch
 from bench.task import Task, select
 from bench.warm import warm
 
@@ -56,6 +57,7 @@ def main() -> int:
     try:
         config = JudgeConfig.read(Path(sys.argv[1]))
         os.environ["KCOURT_CACHE"] = str(config.cache_dir)
+        sweep_scratch()
         court = open_court(
             config.allow_sandbox, config.rank, config.ranks, config.timing_cores, config.clock_core, config.plan
         )

@@ -13,7 +13,7 @@ from living import ended, family, gone, new_nap
 from bench import process
 from bench.errors import EnvironmentFault, UsageError
 from bench.process import Completed, Limits, run
-from bench.sandbox import Level, Sandbox, reach, scratch_folder
+from bench.sandbox import Level, Sandbox, reach, scratch_folder, sweep_scratch
 
 
 def python(code: str, limits: Limits = Limits()) -> Completed:
@@ -192,6 +192,23 @@ def test_a_scratch_folder_is_private_and_gone_afterwards(tmp_path: Path, monkeyp
         (folder / "left.o").write_text("")
         assert folder.parent == tmp_path and folder.stat().st_mode & 0o077 == 0
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_process_left_is_swept_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KCOURT_TMPDIR", str(tmp_path))
+    holder = (
+        "import os, signal\nfrom bench.sandbox import scratch_folder\n"
+        "with scratch_folder() as folder:\n    (folder / 'kept').touch()\n    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", holder]).returncode == -signal.SIGKILL
+    (left,) = tmp_path.iterdir()
+    (tmp_path / "kcourt-study").mkdir()
+    with scratch_folder() as held:
+        assert sweep_scratch() == 0 and left.is_dir()  # it may be one whose owner has just made it
+        for folder in tmp_path.iterdir():
+            os.utime(folder, (0, 0))
+        assert sweep_scratch() == 1
+        assert {path.name for path in tmp_path.iterdir()} == {held.name, "kcourt-study"}
 
 
 def test_a_missing_folder_is_not_taken_for_a_missing_program(tmp_path: Path) -> None:
