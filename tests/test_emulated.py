@@ -12,6 +12,7 @@ from bench.build import amd
 from bench.build.gpu import Target
 from bench.errors import EnvironmentFault
 from bench.judge.schemas import Device, Kind, Language, Outcome
+from bench.worker import self_grade
 
 pytestmark = pytest.mark.skipif(not shutil.which("g++"), reason="g++ is not installed")
 
@@ -131,3 +132,7 @@ def test_no_timed_input_is_ever_made(monkeypatch):
 
     monkeypatch.setattr(grading, "timed_sizes", never)
     assert graded(axpy_hip(), Language.HIP, preset="XL", protocol="mw4x5").outcome is Outcome.SOLVED
+
+
+def test_a_judge_whose_setups_are_written_in_hip_is_fit_without_a_gpu():
+    self_grade(court(), [Language.HIP])
