@@ -5,7 +5,7 @@ import shutil
 from typing import NoReturn
 
 import pytest
-from kernels import graded
+from kernels import court, graded
 
 from bench import grade as grading
 from bench.build import amd
