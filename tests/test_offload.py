@@ -1,6 +1,7 @@
 """Builds for GPUs that are not here: what `kcourt build` says of registers, spills and matrix units, and when not."""
 
 import dataclasses
+import importlib.util
 import shutil
 import textwrap
 from typing import NoReturn
@@ -154,10 +155,97 @@ def test_an_error_of_the_compiler_ends_with_1_and_its_log(kcourt, target, tmp_pa
     assert "keeped" in done.json["error"]["log"] and f"does not compile for {target}" in done.err
 
 
+NEEDS_TRITON = pytest.mark.skipif(not importlib.util.find_spec("triton"), reason="triton is not installed")
+TRITON = """\
+import triton
+import triton.language as tl
+
+@triton.jit
+def each(x, y, out, n, a, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = at < n
+    tl.store(out + at, a * tl.load(x + at, mask=inside) + tl.load(y + at, mask=inside), mask=inside)
+
+def axpy(x, y, out, n, a):
+    assert x.shape == (n,) and x.numel() == n and x.stride(0) == 1 and x.is_contiguous()
+    each[(triton.cdiv(n, 1024),)](x, y, out, n, a, BLOCK=1024, num_warps=4)
+"""
+TUNED = """\
+import triton
+import triton.language as tl
+
+@triton.autotune(configs=[triton.Config({"BM": 64}, num_warps=warps) for warps in (4, 8)], key=["m"])
+@triton.jit
+def tiles(A, B, C, m, n, k, BM: tl.constexpr):
+    rows, cols, inner = tl.arange(0, BM), tl.arange(0, 32), tl.arange(0, 32)
+    sums = tl.zeros((BM, 32), tl.float32)
+    for at in range(0, k, 32):
+        a = tl.load(A + rows[:, None] * k + at + inner[None, :])
+        b = tl.load(B + (at + inner)[:, None] * n + cols[None, :])
+        sums = tl.dot(a.to(tl.float16), b.to(tl.float16), sums)
+    tl.store(C + rows[:, None] * n + cols[None, :], sums)
+
+def sgemm(A, B, C, m, n, k):
+    tiles[lambda meta: (triton.cdiv(m, meta["BM"]),)](A, B, C, m, n, k)
+"""
+
+
+@NEEDS_TRITON
+@pytest.mark.parametrize("target", [Target.GFX942, Target.GFX950, Target.SM_90])
+def test_what_a_triton_file_launches_is_compiled(kcourt, tmp_path, target):
+    (tmp_path / "mine.py").write_text(TRITON)
+    done = kcourt("build", "axpy", "mine.py", "--target", target, "--json")
+    assert done.code == 0, done.err
+    (use,) = done.json["kernels"]
+    assert use["name"].startswith("each (num_warps=4") and use["vgpr"] > 0 and use["spills"] == use["matrix"] == 0
+    assert use["wave"] == (64 if target.is_amd else 32)
+
+
+@NEEDS_TRITON
+@pytest.mark.parametrize("target", [Target.GFX942, Target.SM_90])
+def test_every_configuration_of_a_tuned_kernel_is_shown_with_its_memory(kcourt, tmp_path, target):
+    (tmp_path / "mine.py").write_text(TUNED)
+    done = kcourt("build", "sgemm", "mine.py", "--target", target, "--json")
+    assert done.code == 0, done.err
+    uses = done.json["kernels"]
+    assert [use["name"].partition(",")[0] for use in uses] == ["tiles (num_warps=4", "tiles (num_warps=8"]
+    assert all(use["lds"] > 0 and use["matrix"] > 0 for use in uses)
+
+
+@NEEDS_TRITON
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        (TRITON.replace("tl.load(x + at", "tl.lode(x + at"), "lode"),
+        (TRITON.replace("def axpy", "def other"), "axpy"),
+        (TRITON.partition("def axpy")[0] + "def axpy(x, y, out, n, a):\n    pass\n", "it launches no kernel"),
+        (TRITON.partition("def axpy")[0] + "def axpy(x, y, out, n, a):\n    out.copy_(x)\n", "copy_"),
+        ("import nowhere\n", "nowhere"),
+        ("def axpy(", "was never closed"),
+        ("import os\nos._exit(0)\n", "it launches no kernel"),
+        ("open('launches.json', 'w').write('[1]')\nimport os\nos._exit(0)\n", "it launches no kernel"),
+    ],
+    ids=[
+        "an error",
+        "no entry",
+        "no launch",
+        "more than launches",
+        "an import",
+        "syntax",
+        "leaves",
+        "a list of its own",
+    ],
+)
+def test_a_triton_file_that_is_not_compiled(kcourt, tmp_path, source, says):
+    (tmp_path / "mine.py").write_text(source)
+    done = kcourt("build", "axpy", "mine.py", "--target", "gfx942")
+    assert (done.code, says in done.err) == (1, True), done.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("axpy", "mine.c", "--target", "gfx942"), "only HIP"),
+        (("axpy", "mine.c", "--target", "gfx942"), "only HIP (.hip) and Triton (.py)"),
         (("axpy", "mine.hip", "--target", "gfx906"), "gfx906"),
         (("axpi", "mine.hip", "--target", "gfx942"), "axpy"),
         (("axpy", "absent.hip", "--target", "gfx942"), "cannot be read"),

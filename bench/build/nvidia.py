@@ -25,6 +25,7 @@ _KERNEL = re.compile(
     r".*?Used (?P<vgpr>\d+) registers(?P<rest>[^\n]*)",
     re.DOTALL,
 )
+_MATRIX = re.compile(r"^\s*(?:@%?\w+\s+)?(?:wgmma\.mma_async|mma|wmma\.mma)\.", re.MULTILINE)
 _SHARED = re.compile(r"(\d+) bytes smem")
 
 
@@ -72,6 +73,11 @@ def read_report(said: str) -> Iterator[KernelUse]:
             scratch=int(found["scratch"]),
             wave=_WAVE,
         )
+
+
+def matrix_instructions(ptx: str) -> int:
+    """How many instructions of PTX are for the matrix units."""
+    return len(_MATRIX.findall(ptx))
 
 
 VENDOR = Vendor(plan, lambda _, said: read_report(said), CODE, HEADERS)

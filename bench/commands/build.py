@@ -1,50 +1,62 @@
 """Compile one file for a GPU that need not be here."""
 
 import json
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from bench.adhoc import check_task, language_of, read_source
+from bench.adhoc import read_source
 from bench.build.gpu import CodeObject, Target
 from bench.build.offload import compile_hip, heaviest
+from bench.build.triton_build import compile_triton
 from bench.errors import ExitCode, UsageError
-from bench.judge.schemas import Language
 from bench.sandbox import Level, reach, scratch_folder
+from bench.task import find_task
 from bench.verdict import Rejected
 
 app = typer.Typer()
 
 
+class SourceLanguage(StrEnum):
+    """A language that is compiled for GPUs."""
+
+    HIP = "hip"
+    TRITON = "triton"
+
+
+_SUFFIXES = {".hip": SourceLanguage.HIP, ".py": SourceLanguage.TRITON}
+
+
 @app.command()
 def build(
     kernel: Annotated[str, typer.Argument(help="Name of a kernel; `kcourt task list` shows them.")],
-    file: Annotated[Path, typer.Argument(help="The submission's source file, in HIP.")],
+    file: Annotated[Path, typer.Argument(help="The submission's source file, in HIP or Triton.")],
     target: Annotated[Target, typer.Option(help="The GPU's architecture.")],
-    language: Annotated[Language | None, typer.Option(help="Language; default: by the file's suffix.")] = None,
+    language: Annotated[SourceLanguage | None, typer.Option(help="Default: .hip is HIP, .py is Triton.")] = None,
     as_one_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Compile one file for a GPU that need not be here, and see what its kernels take: registers, LDS, spills.
 
-    ROCm's hipcc does it where that is installed; else the packages of `pip install 'kernelcourt[offline]'`, whose
-    compiler is LLVM's own: its numbers say whether a kernel compiles and spills, not which of two is faster.
+    ROCm's hipcc compiles HIP where that is installed; else the packages of `pip install 'kernelcourt[offline]'`, whose
+    compiler is LLVM's own: its numbers say whether a kernel compiles and spills, not which of two is faster. Of a
+    Triton file the entry point is called on tensors without values, of preset XL, and what it launches is compiled.
 
     Exit code 0 when it compiles, 1 when it does not or there is no compiler, 2 on a usage error.
 
     Example: kcourt build rmsnorm my.hip --target gfx942
     """
-    chosen = language or language_of(file)
-    if chosen is not Language.HIP:
-        raise UsageError(f"{file} is {chosen}; only HIP is compiled for GPUs so far (suffix {Language.HIP.suffix})")
-    check_task(kernel, chosen)
-    text = read_source(file)
+    task, chosen, text = find_task(kernel), language or _language_of(file), read_source(file)
     sandbox = reach(str(Level.LIMITS))
     with scratch_folder() as folder:
-        source = folder / f"{kernel}{Language.HIP.suffix}"
+        source = folder / f"{kernel}{file.suffix}"
         source.write_text(text, encoding="utf-8")
         try:
-            made = compile_hip(sandbox, folder, source, target)
+            if chosen is SourceLanguage.TRITON:
+                made = compile_triton(sandbox, folder, source, task, target)
+            else:
+                made = compile_hip(sandbox, folder, source, target)
         except Rejected as rejected:
             _show_failure(rejected, as_one_json)
             raise typer.Exit(ExitCode.FAILED) from None
@@ -52,6 +64,13 @@ def build(
         typer.echo(json.dumps({"kernel": kernel, **heaviest(made.kernels), **made.model_dump(mode="json")}))
     else:
         _show(kernel, made)
+
+
+def _language_of(path: Path) -> SourceLanguage:
+    """Raises UsageError for a file that is not compiled for GPUs."""
+    if path.suffix not in _SUFFIXES:
+        raise UsageError(f"{path}: only HIP (.hip) and Triton (.py) are compiled for GPUs; or say --language")
+    return _SUFFIXES[path.suffix]
 
 
 def _show_failure(rejected: Rejected, as_one_json: bool) -> None:
