@@ -282,7 +282,7 @@ class Task:
     def files(self) -> dict[str, bytes]:
         """What defines a grade of this kernel, by role: manifest, reference and baselines."""
         named = {"manifest": self.folder / "task.yaml", "reference": self.reference}
-        named |= {f"baseline:{path.name}": path for path in (*self.baselines, *self.gpu_baselines)}
+        named |= {f"baseline:{path.name}": path for path in self.baselines}
         return {role: path.read_bytes() for role, path in named.items()}
 
     @property
@@ -333,7 +333,8 @@ def load_task(folder: Path) -> Task:
             except ValueError as error:
                 where = f"{path}:{document.line(keys)}: {'.'.join(keys)}"
                 raise TaskError(f"{where}: {baseline.name}: {error}") from error
-    for needed in [task.reference, *task.baselines, *task.gpu_baselines]:
+    # Baselines for GPUs are not among the texts of a CPU's grade, of which this may be all that was kept.
+    for needed in [task.reference, *task.baselines]:
         if not needed.is_file():
             raise TaskError(f"{path}:1: the kernel lacks {needed.name}; put it beside the manifest")
     return task

@@ -75,6 +75,12 @@ def test_controls_of_different_styles(task: Task) -> None:
     assert task.controls("wrong")
 
 
+def test_a_gpu_track_has_its_baselines_and_controls(task: Task) -> None:
+    assert task.gpu_baselines and all(path.is_file() for path in task.gpu_baselines)
+    for kind in ("honest", "wrong"):
+        assert any(path.suffix == Language.HIP.suffix for path in task.controls(kind))
+
+
 def test_most_kernels_have_a_faster_solution_in_c() -> None:
     fast = [folder.name for folder in FOLDERS if [*folder.glob("controls/fast_*.c")]]
     assert len(fast) >= 10
