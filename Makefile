@@ -15,6 +15,7 @@ PROGRAMS := gcc:gcc g++:g++ gfortran:gfortran bwrap:bubblewrap shellcheck:shellc
 PROGRAMS += sbatch:slurm-wlm munged:munge ip:iproute2
 # Of clang's headers, those that HIP needs beside the packages of `make setup-gpu`.
 CLANG_HEADERS := libclang-common-19-dev
+CLANG_WRAPPER := /usr/lib/llvm-*/lib/clang/*/include/__clang_hip_runtime_wrapper.h
 PYTEST := $(BIN)/python -m pytest
 # One more than there are cores: many tests wait for other processes.
 WORKERS ?= $(shell expr $$(nproc) + 1)
@@ -70,16 +71,16 @@ setup-gpu: $(OFFLINE) ## Install compilers for GPUs that need not be here (1.8 G
 $(OFFLINE): $(STAMP)
 	@export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PIP_ROOT_USER_ACTION=ignore PYTHONWARNINGS=ignore
 	$(BIN)/python -m pip install --quiet --editable '.[offline]'
-	if ! compgen -G '/usr/lib/llvm-*/lib/clang/*/include/__clang_hip_runtime_wrapper.h' >/dev/null; then
+	if ! compgen -G '$(CLANG_WRAPPER)' >/dev/null; then
 		if [ "$$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then
 			apt-get update -qq >/dev/null || true
 			DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(CLANG_HEADERS) >/dev/null || true
 		fi
-		compgen -G '/usr/lib/llvm-*/lib/clang/*/include/__clang_hip_runtime_wrapper.h' >/dev/null \
+		compgen -G '$(CLANG_WRAPPER)' >/dev/null \
 			|| echo "warning: clang's headers for HIP were not found (on Debian: $(CLANG_HEADERS)); AMD's targets are skipped" >&2
 	fi
 	touch $(OFFLINE)
-	echo "installed compilers for gfx90a, gfx942, gfx950 and sm_90"
+	echo "installed the compilers for GPUs"
 
 # Installs the programs of PROGRAMS where this user may (root on Debian); says what is missing otherwise.
 system:

@@ -67,7 +67,7 @@ def grade_file(court: Court, kernel: str, path: Path, language: Language, preset
     Raises:
         UsageError: the kernel, the protocol or the file does not fit, or there is no place for the row.
     """
-    check_task(kernel, language)
+    _check_task(kernel, language)
     kinds = {ProtocolRole.PREVIEW: Kind.SCORE, ProtocolRole.CALIBRATION: Kind.CALIBRATION}
     grade_id = str(uuid.uuid4())
     order = GradeOrder(
@@ -101,7 +101,7 @@ def profile_file(
     Raises:
         UsageError: the kernel, the language or the file does not fit.
     """
-    check_task(kernel, language)
+    _check_task(kernel, language)
     check_language(language, tool)
     seed = seeds.profile_seed(None, ADHOC).hex()
     order = ProfileOrder(kernel=kernel, language=language, source=read_source(path), tool=tool, seed=seed)
@@ -111,8 +111,7 @@ def profile_file(
     return found
 
 
-def check_task(kernel: str, language: Language) -> None:
-    """Raises UsageError when there is no such kernel, or it is not graded in this language."""
+def _check_task(kernel: str, language: Language) -> None:
     task = find_task(kernel)
     if language not in task.manifest.languages:
         known = ", ".join(task.manifest.languages)

@@ -61,5 +61,9 @@ def cached(folder: Path, key: str, suffix: str, make: Callable[[Path], None]) ->
         with _beside(folder) as scratch:
             fresh = Path(scratch) / f"new{suffix}"
             make(fresh)
-            fresh.replace(target)
+            try:
+                fresh.replace(target)
+            except OSError:  # a folder that another process has made meanwhile
+                if not target.is_dir():
+                    raise
     return target

@@ -331,14 +331,13 @@ def _scratch_base() -> Path:
 @contextmanager
 def _locked(folder: Path) -> Iterator[bool]:
     """Hold a folder's lock, which Linux gives back however this process ends; False where somebody else has it."""
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    held = False
     try:
-        try:
+        with suppress(OSError):  # where the file system has no locks, nothing is taken for left behind
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:  # or the file system has no locks: then nothing is taken for left behind
-            yield False
-        else:
-            yield True
+            held = True
+        yield held
     finally:
         os.close(fd)
 

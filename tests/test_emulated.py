@@ -2,6 +2,7 @@
 
 import dataclasses
 import shutil
+from pathlib import Path
 from typing import NoReturn
 
 import pytest
@@ -12,7 +13,7 @@ from bench.build import amd
 from bench.build.gpu import Target
 from bench.errors import EnvironmentFault
 from bench.judge.schemas import Device, Kind, Language, Outcome
-from bench.worker import self_grade
+from bench.worker import must_solve, self_grade
 
 pytestmark = pytest.mark.skipif(not shutil.which("g++"), reason="g++ is not installed")
 
@@ -134,5 +135,19 @@ def test_no_timed_input_is_ever_made(monkeypatch):
     assert graded(axpy_hip(), Language.HIP, preset="XL", protocol="mw4x5").outcome is Outcome.SOLVED
 
 
-def test_a_judge_whose_setups_are_written_in_hip_is_fit_without_a_gpu():
+def test_a_judge_whose_setups_are_written_in_hip_is_fit_without_a_gpu(monkeypatch):
+    tried = []
+
+    def noted(task, reference, judged_by):
+        tried.append(reference.suffix)
+        must_solve(task, reference, judged_by)
+
+    monkeypatch.setattr("bench.worker.must_solve", noted)
     self_grade(court(), [Language.HIP])
+    assert tried == [".c", ".hip"]
+
+
+def test_the_example_of_the_page_is_right():
+    page = (Path(__file__).parents[1] / "docs" / "gpu.md").read_text()
+    example = page.partition("```cpp\n")[2].partition("```")[0]
+    assert graded(example, Language.HIP).outcome is Outcome.SOLVED

@@ -13,11 +13,7 @@ _TOOLS = WithJsonSchema({"type": "string", "enum": [tool.value for tool in Profi
 
 
 class ProfileInput(FileInput):
-    tool: Annotated[
-        ProfileTool,
-        _TOOLS,
-        Field(description=_WHAT),
-    ]
+    tool: Annotated[ProfileTool, _TOOLS, Field(description=_WHAT)]
 
 
 SPEC = Spec(

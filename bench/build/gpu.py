@@ -1,10 +1,12 @@
 """What is known of a GPU build before and after it: architectures, the command lines, and what a kernel takes."""
 
+import importlib.util
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from bench.errors import EnvironmentFault
 from bench.judge.schemas import Closed, KernelUse
 
 
@@ -29,6 +31,20 @@ class CodeObject(Closed):
     commands: tuple[tuple[str, ...], ...]
     kernels: tuple[KernelUse, ...]
     bytes: int
+
+
+def package_folder(name: str) -> Path:
+    """Where a Python package of compilers lies.
+
+    Raises:
+        EnvironmentFault: it is not installed.
+    """
+    spec = importlib.util.find_spec(name)
+    if spec is None or not spec.submodule_search_locations:
+        raise EnvironmentFault(
+            f"the package '{name}' is not installed; pip install 'kernelcourt[offline]', or install ROCm or CUDA"
+        )
+    return Path(next(iter(spec.submodule_search_locations)))
 
 
 # What a build leaves in place of the source's suffix: the preprocessed text, which names every file that it read.

@@ -1,16 +1,14 @@
 """An offline HIP compiler: clang and lld of `ziglang`, headers and device library of `triton`, laid out as ROCm is."""
 
-import importlib.util
 import shutil
-import tempfile
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 
-from bench.cache import content_key, default_cache
+from bench.build.gpu import package_folder
+from bench.cache import cached, content_key, default_cache
 from bench.errors import EnvironmentFault, JudgeFault
 from bench.process import Limits, run
 
@@ -68,48 +66,34 @@ def find_kit() -> Kit:
     Raises:
         EnvironmentFault: a piece is missing; the message says which, and how to get it.
     """
-    zig = _package("ziglang") / "zig"
-    amd = _package("triton") / "backends" / "amd"
+    zig = package_folder("ziglang") / "zig"
+    amd = package_folder("triton") / "backends" / "amd"
     found = [path.parents[1] for path in _RESOURCES.glob(f"llvm-*/lib/clang/*/{_WRAPPER}")]
     if not found:
         raise EnvironmentFault(
             f"clang's headers for HIP were not found below {_RESOURCES}/llvm-*; "
             "on Debian: apt-get install libclang-common-19-dev"
         )
-    newest = max(found, key=lambda path: float(path.name.partition(".")[0]))
+    newest = max(found, key=lambda path: int(path.name.partition(".")[0]))
     return Kit(zig, _laid_out(zig, amd), newest)
-
-
-def _package(name: str) -> Path:
-    spec = importlib.util.find_spec(name)
-    if spec is None or not spec.submodule_search_locations:
-        raise EnvironmentFault(
-            f"the package '{name}' is not installed; pip install 'kernelcourt[offline]', or install ROCm with its hipcc"
-        )
-    return Path(next(iter(spec.submodule_search_locations)))
 
 
 def _laid_out(zig: Path, amd: Path) -> Path:
     """A folder with the parts of ROCm that clang looks for, kept by the versions of the packages that they are from."""
-    parts = dict(_constants())
-    target = default_cache() / "hip" / content_key(version("ziglang"), version("triton"), repr(parts), _HIP_VERSION)
-    if target.exists():
-        return target
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
-        made = Path(scratch) / "rocm"
-        bitcode = made / "amdgcn" / "bitcode"
-        bitcode.mkdir(parents=True)
-        shutil.copytree(amd / "include" / "hip", made / "include" / "hip")
-        for name in ("ocml.bc", "ockl.bc"):
-            shutil.copy(amd / "lib" / name, bitcode)
-        for name, text in parts.items():
-            _assemble(zig, text, bitcode / f"{name}.bc")
-        (made / "share" / "hip").mkdir(parents=True)
-        (made / "share" / "hip" / "version").write_text(_HIP_VERSION, encoding="utf-8")
-        with suppress(OSError):  # another process was first
-            made.rename(target)
-    return target
+    key = content_key(version("ziglang"), version("triton"), repr(list(_constants())), _HIP_VERSION)
+    return cached(default_cache() / "hip", key, "", lambda made: _lay_out(zig, amd, made))
+
+
+def _lay_out(zig: Path, amd: Path, made: Path) -> None:
+    bitcode = made / "amdgcn" / "bitcode"
+    bitcode.mkdir(parents=True)
+    shutil.copytree(amd / "include" / "hip", made / "include" / "hip")
+    for name in ("ocml.bc", "ockl.bc"):
+        shutil.copy(amd / "lib" / name, bitcode)
+    for name, text in _constants():
+        _assemble(zig, text, bitcode / f"{name}.bc")
+    (made / "share" / "hip").mkdir(parents=True)
+    (made / "share" / "hip" / "version").write_text(_HIP_VERSION, encoding="utf-8")
 
 
 def _constants() -> Iterator[tuple[str, str]]:

@@ -6,23 +6,25 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench.build import amd, nvidia
-from bench.build.gpu import CodeObject, Target, Vendor
-from bench.errors import EnvironmentFault
+from bench.build.gpu import CodeObject, Plan, Target, Vendor
 from bench.judge.schemas import KernelUse, Outcome
 from bench.process import Limits, run
 from bench.sandbox import BUILD_LIMITS, Sandbox
 from bench.verdict import Rejected
 
 
-def compile_hip(sandbox: Sandbox, folder: Path, source: Path, target: Target) -> CodeObject:
-    """Compile a HIP file in `folder` to a code object beside it.
+def plan_for(source: Path, target: Target) -> Plan:
+    """How a HIP file is compiled; raises EnvironmentFault when there is no compiler for that GPU here."""
+    return _vendor(target).plan(source.name, target)
+
+
+def compile_hip(sandbox: Sandbox, folder: Path, source: Path, target: Target, plan: Plan) -> CodeObject:
+    """Compile a HIP file in `folder` by `plan` to a code object beside it.
 
     Raises:
         Rejected: the compiler failed or was over its limits (`build_failed`), with its log.
-        EnvironmentFault: there is no compiler for that GPU here.
     """
     vendor = _vendor(target)
-    plan = vendor.plan(source.name, target)
     if vendor.headers:
         shutil.copytree(vendor.headers, folder, dirs_exist_ok=True)
     code = source.with_suffix(vendor.code)
@@ -38,14 +40,6 @@ def compile_hip(sandbox: Sandbox, folder: Path, source: Path, target: Target) ->
         kernels=tuple(_named(list(vendor.kernels(source, done.output)))),
         bytes=code.stat().st_size,
     )
-
-
-def own_folders(target: Target) -> tuple[Path, ...]:
-    """The folders of a target's compiler, beside those of the system; none where there is no compiler."""
-    try:
-        return _vendor(target).plan("", target).visible
-    except EnvironmentFault:
-        return ()
 
 
 def _vendor(target: Target) -> Vendor:

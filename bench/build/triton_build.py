@@ -1,9 +1,9 @@
 """Triton ahead of time: what a submission launches is compiled for a GPU that need not be here."""
 
-import importlib.util
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -11,16 +11,14 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from bench.build import amd, nvidia
-from bench.build.gpu import CodeObject, Target
-from bench.errors import EnvironmentFault
+from bench.build.gpu import CodeObject, Target, package_folder
 from bench.judge.schemas import Closed, KernelUse, Outcome, Preset
-from bench.process import Limits
 from bench.sandbox import BUILD_LIMITS, GIB, Sandbox
 from bench.task import Argument, Role, Task
 from bench.verdict import Rejected
 
 # LLVM maps more than it uses.
-LIMITS = Limits(BUILD_LIMITS.wall_s, BUILD_LIMITS.cpu_s, 16 * GIB, BUILD_LIMITS.processes, BUILD_LIMITS.file_bytes)
+LIMITS = replace(BUILD_LIMITS, memory_bytes=16 * GIB)
 MOST_KERNELS = 100
 _LAUNCHES = Path(__file__).with_name("triton_launches.py")
 # Of the two assemblers in the package, the one that Triton calls from sm_90 on.
@@ -49,7 +47,7 @@ def compile_triton(sandbox: Sandbox, folder: Path, source: Path, task: Task, tar
         EnvironmentFault: Triton is not installed here.
     """
     visible = [path for path in (Path(sys.prefix), Path(sys.base_prefix)) if path != Path("/usr")]
-    ptxas = _packaged() / "backends" / "nvidia" / "bin" / _PTXAS
+    ptxas = package_folder("triton") / "backends" / "nvidia" / "bin" / _PTXAS
     arguments = json.dumps(list(_arguments(task)))
     argv = [sys.executable, "-I", str(_LAUNCHES), source.name, task.name, target.value, arguments]
     command = ["env", *(f"{name}={value}" for name, value in _VARIABLES.items()), *argv]
@@ -66,13 +64,6 @@ def compile_triton(sandbox: Sandbox, folder: Path, source: Path, task: Task, tar
         kernels=tuple(uses),
         bytes=sum(one.bytes for one in launched),
     )
-
-
-def _packaged() -> Path:
-    spec = importlib.util.find_spec("triton")
-    if spec is None or not spec.submodule_search_locations:
-        raise EnvironmentFault("the package 'triton' is not installed; pip install 'kernelcourt[offline]'")
-    return Path(next(iter(spec.submodule_search_locations)))
 
 
 def _arguments(task: Task) -> Iterator[dict[str, Any]]:

@@ -9,7 +9,7 @@ import typer
 
 from bench.adhoc import read_source
 from bench.build.gpu import CodeObject, Target
-from bench.build.offload import compile_hip, heaviest
+from bench.build.offload import compile_hip, heaviest, plan_for
 from bench.build.triton_build import compile_triton
 from bench.errors import ExitCode, UsageError
 from bench.sandbox import Level, reach, scratch_folder
@@ -56,7 +56,7 @@ def build(
             if chosen is SourceLanguage.TRITON:
                 made = compile_triton(sandbox, folder, source, task, target)
             else:
-                made = compile_hip(sandbox, folder, source, target)
+                made = compile_hip(sandbox, folder, source, target, plan_for(source, target))
         except Rejected as rejected:
             _show_failure(rejected, as_one_json)
             raise typer.Exit(ExitCode.FAILED) from None

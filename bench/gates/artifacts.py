@@ -67,10 +67,11 @@ def compiled_for_a_gpu(sandbox: Sandbox, name: str, text: str) -> tuple[CodeObje
     with scratch_folder() as folder:
         source = folder / name
         source.write_text(text, encoding="utf-8")
+        plan = offload.plan_for(source, EMULATED_TARGET)
         try:
-            made = offload.compile_hip(sandbox, folder, source, EMULATED_TARGET)
+            made = offload.compile_hip(sandbox, folder, source, EMULATED_TARGET, plan)
         finally:
-            origins.check_read_for_a_gpu(source, offload.own_folders(EMULATED_TARGET))
+            origins.check_read_for_a_gpu(source, plan.visible)
         return made, source.with_suffix(amd.ASSEMBLY).read_text(encoding="utf-8", errors="replace")
 
 
