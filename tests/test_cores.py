@@ -81,7 +81,7 @@ def test_a_folder_that_cannot_hold_leases_is_named(leases: Path, monkeypatch: py
     (leases / "file").write_text("")
     monkeypatch.setenv("KCOURT_LEASE_DIR", str(leases / folder))
     with (
-        pytest.raises(EnvironmentFault, match=rf"{folder}/kernelcourt-core-7\.lock: .* set KCOURT_LEASE_DIR to"),
+        pytest.raises(EnvironmentFault, match=rf"{folder}/kernelcourt-core-7\.next: .* set KCOURT_LEASE_DIR to"),
         timing_lease([7]),
     ):
         pass
@@ -98,8 +98,8 @@ def holder(leases: Path) -> Iterator[subprocess.Popen[str]]:
         process.kill()
 
 
-def is_leased(folder: Path, core: int) -> bool:
-    fd = os.open(folder / f"kernelcourt-core-{core}.lock", os.O_RDONLY)
+def is_leased(folder: Path, core: int, part: str = "lock") -> bool:
+    fd = os.open(folder / f"kernelcourt-core-{core}.{part}", os.O_RDONLY)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -134,6 +134,24 @@ def test_a_killed_holder_frees_its_lease(leases: Path, holder: subprocess.Popen[
     assert got_it.wait(60)
     waiting.join(60)
     assert not is_leased(leases, 5)
+
+
+def test_who_gives_a_lease_back_and_asks_again_goes_behind_who_waits(leases: Path) -> None:
+    order: list[str] = []
+
+    def wait_for_it() -> None:
+        with timing_lease([2]):
+            order.append("who waits")
+
+    waiting = threading.Thread(target=wait_for_it, daemon=True)
+    with timing_lease([2]):
+        waiting.start()
+        while not is_leased(leases, 2, "next"):
+            assert waiting.is_alive()
+    with timing_lease([2]):
+        order.append("who comes back")
+    waiting.join(60)
+    assert order == ["who waits", "who comes back"]
 
 
 def test_a_lease_is_given_back_when_the_work_fails(leases: Path) -> None:

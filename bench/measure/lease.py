@@ -10,8 +10,8 @@ from pathlib import Path
 from bench.errors import EnvironmentFault
 
 
-def _lock_file(core: int) -> Path:
-    return Path(os.environ.get("KCOURT_LEASE_DIR") or tempfile.gettempdir()) / f"kernelcourt-core-{core}.lock"
+def _lock_file(core: int, part: str) -> Path:
+    return Path(os.environ.get("KCOURT_LEASE_DIR") or tempfile.gettempdir()) / f"kernelcourt-core-{core}.{part}"
 
 
 def _open(path: Path) -> int:
@@ -27,9 +27,19 @@ def _open(path: Path) -> int:
         ) from error
 
 
+def _locked(core: int, part: str) -> int:
+    """The descriptor of a lock file, once nobody else holds it."""
+    fd = _open(_lock_file(core, part))
+    fcntl.flock(fd, fcntl.LOCK_EX)
+    return fd
+
+
 @contextlib.contextmanager
 def timing_lease(cores: Sequence[int]) -> Iterator[None]:
     """Hold these cores for timing; waits for whoever holds one of them. Linux frees it when its holder dies.
+
+    flock gives a lock to whoever asks first once it is free, so that one who gives it back and asks at once would
+    keep all others waiting. Hence a turnstile: who waits for a core stands in it, and who comes back waits behind.
 
     Raises:
         EnvironmentFault: a lock file can be neither made nor opened.
@@ -38,8 +48,11 @@ def timing_lease(cores: Sequence[int]) -> Iterator[None]:
     try:
         # Ascending order, so that two slots with overlapping sets cannot wait for each other.
         for core in sorted(set(cores)):
-            held.append(_open(_lock_file(core)))
-            fcntl.flock(held[-1], fcntl.LOCK_EX)
+            turnstile = _locked(core, "next")
+            try:
+                held.append(_locked(core, "lock"))
+            finally:
+                os.close(turnstile)
         yield
     finally:
         for fd in reversed(held):
