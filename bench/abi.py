@@ -3,7 +3,7 @@
 import re
 
 from bench.judge.schemas import Language
-from bench.task import Argument, Role, Task
+from bench.task import MAX_ARGUMENTS, Argument, Role, Task
 
 _C_TYPES = {"float32": "float", "float64": "double", "int32": "int32_t", "int64": "int64_t"}
 _FORTRAN_TYPES = {
@@ -89,7 +89,7 @@ def c_shim(task: Task, workspace: bool = False, stream: bool = False) -> str:
     """C source of `kc_invoke`, which calls an entry point from buffer bases and the control page's slots.
 
     A submission that asked for a workspace gets it behind its other arguments: `void *workspace, int64_t
-    workspace_bytes`. The default stream of HIP, a null pointer, comes last.
+    workspace_bytes`. The stream of a GPU comes last; it is null where there is none.
     """
     kinds = [kind for _, kind in _typed(task)]
     lines, passed = [], []
@@ -107,7 +107,7 @@ def c_shim(task: Task, workspace: bool = False, stream: bool = False) -> str:
         passed += [f"base[{last}] + slot[{last}]", f"slot[{last + 1}]"]
     if stream:
         kinds.append("void *")
-        passed.append("0")
+        passed.append(f"base[{MAX_ARGUMENTS}]")
     types = ", ".join(kinds)
     body = "\n".join([*lines, f"  ((void (*)({types}))kernel)({', '.join(passed)});"])
     return (

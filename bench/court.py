@@ -5,11 +5,15 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from bench.errors import EnvironmentFault
+from bench.build.gpu_library import Kit
+from bench.devices.gpu import Gpu
+from bench.errors import EnvironmentFault, UsageError
 from bench.evaluation import NO_TOOLS, Plan
+from bench.judge.schemas import Device, Language
 from bench.measure.cores import CorePlan, available_cores, plan_cores
 from bench.measure.lease import timing_lease
 from bench.measure.stopwatch import Stopwatch
+from bench.runner.memory import HOST, DeviceMemory, Memory
 from bench.sandbox import Sandbox, reach
 
 
@@ -20,6 +24,30 @@ class Court:
     sandbox: Sandbox
     cores: CorePlan
     tools: Plan = NO_TOOLS
+    gpu: Gpu | None = None
+
+    @property
+    def kit(self) -> Kit | None:
+        """How code is built for the slot's GPU."""
+        return self.gpu.kit if self.gpu else None
+
+    @property
+    def memory(self) -> Memory:
+        """Where the arrays of a grade lie."""
+        return DeviceMemory(self.gpu) if self.gpu else HOST
+
+    def device_of(self, language: Language) -> Device:
+        """What grades a language here: the slot's GPU; without one this CPU, which plays a GPU for HIP.
+
+        Raises:
+            UsageError: nothing here does.
+        """
+        if self.gpu:
+            if language not in self.gpu.kit.languages:
+                takes = ", ".join(self.gpu.kit.languages)
+                raise UsageError(f"the device {self.gpu.kit.device} grades {takes}, and not {language}")
+            return self.gpu.kit.device
+        return Device.EMULATED if language is Language.HIP else Device.CPU
 
     @property
     def untimed(self) -> tuple[int, ...]:

@@ -27,7 +27,8 @@ from bench.measure.stopwatch import Stopwatch
 from bench.records import Cell, GradeOrder, GradeReport, SourceFile
 from bench.reference import OracleOf, Twin
 from bench.reverify import reverify
-from bench.runner.buffers import Arena, Placement
+from bench.runner.buffers import Arena
+from bench.runner.memory import Placement
 from bench.runner.runner import Runner
 from bench.sandbox import scratch_folder
 from bench.seeds import commitment

@@ -19,7 +19,8 @@ from bench.measure.session import Prepared, Session
 from bench.measure.stopwatch import Stopwatch
 from bench.records import GradeOrder
 from bench.reference import Twin
-from bench.runner.buffers import Arena, Placement
+from bench.runner.buffers import Arena
+from bench.runner.memory import Placement
 from bench.runner.runner import Runner
 from bench.sandbox import Sandbox, scratch_folder
 from bench.seeds import hkdf

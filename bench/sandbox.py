@@ -83,6 +83,8 @@ _PRIVATE = (
 class View:
     """What is there of the host's files, each at its own path, but for `links`: (path, target) of symbolic links.
 
+    `devices` are nodes of /dev that can be used; those of the sandbox's own /dev are there anyway.
+
     bubblewrap alone knows the rest: `placed` is (path, source) of what is shown read-only at another path, `hidden` the
     folders below others that are shown empty.
     """
@@ -92,9 +94,17 @@ class View:
     links: tuple[tuple[Path, Path], ...] = ()
     placed: tuple[tuple[Path, Path], ...] = ()
     hidden: tuple[Path, ...] = ()
+    devices: tuple[Path, ...] = ()
 
-    def with_more(self, read_only: Sequence[Path] = (), writable: Sequence[Path] = ()) -> "View":
-        return replace(self, read_only=(*self.read_only, *read_only), writable=(*self.writable, *writable))
+    def with_more(
+        self, read_only: Sequence[Path] = (), writable: Sequence[Path] = (), devices: Sequence[Path] = ()
+    ) -> "View":
+        return replace(
+            self,
+            read_only=(*self.read_only, *read_only),
+            writable=(*self.writable, *writable),
+            devices=(*self.devices, *devices),
+        )
 
 
 @lru_cache(maxsize=1)
@@ -129,6 +139,8 @@ def _mounts(view: View) -> Iterator[str]:
         yield from ("--tmpfs", str(path), "--remount-ro", str(path))
     for path in view.writable:
         yield from (*_passable(path), "--bind", str(path), str(path))
+    for path in view.devices:
+        yield from ("--dev-bind", str(path), str(path))
 
 
 def _by_bubblewrap(view: View, folder: Path, uid: int | None) -> list[str]:
@@ -153,6 +165,7 @@ def _by_enclose(view: View, folder: Path, uid: int | None) -> list[str]:
     words += [word for path, target in view.links for word in ("-l", f"{path}={target}")]
     words += [word for path in view.read_only for word in ("-r", str(path))]
     words += [word for path in view.writable for word in ("-w", str(path))]
+    words += [word for path in view.devices for word in ("-d", str(path))]
     return [*words, "--"]
 
 
@@ -163,13 +176,15 @@ _BEHIND = {Means.BUBBLEWRAP: _by_bubblewrap, Means.ENCLOSE: _by_enclose}
 class Sandbox:
     """A level, and how commands run at it. `uid` is the user of level `full`; `variables` go into the environment.
 
-    `means` brings about the levels `user` and `full`; at `limits` it has no part.
+    `means` brings about the levels `user` and `full`; at `limits` it has no part. `devices` are nodes of /dev that
+    what is spawned may use, and what is run to its end may not.
     """
 
     level: Level
     variables: Mapping[str, str] = field(default_factory=dict)
     uid: int = FIRST_UID
     means: Means = Means.BUBBLEWRAP
+    devices: tuple[Path, ...] = ()
 
     @property
     def by(self) -> str:
@@ -201,7 +216,8 @@ class Sandbox:
         It sees, beside the toolchain and `folder`, the files and folders of `visible`, all of these read-only.
         """
         self._hand_over(folder)
-        shut_in = self._shut_in(argv, limits, toolchain().with_more([*visible, folder]), folder)
+        view = toolchain().with_more([*visible, folder], devices=self.devices)
+        shut_in = self._shut_in(argv, limits, view, folder)
         environment = self.environment(folder)
         return process.spawn(shut_in, output=output, pass_fds=pass_fds, cwd=folder, env=environment)
 

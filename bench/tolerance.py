@@ -2,12 +2,10 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bench.native import helper
+from bench.runner.memory import HOST, Array, Memory
 from bench.task import Sizes, Task
 
 UNIT_ROUNDOFF = {"float32": 2.0**-24, "float64": 2.0**-53}
@@ -43,8 +41,8 @@ class Oracle:
     Floats are float64, integers have the output's own dtype.
     """
 
-    expected: dict[str, NDArray[Any]]
-    magnitude: dict[str, NDArray[np.float64]]
+    expected: dict[str, Array]
+    magnitude: dict[str, Array]
 
 
 @dataclass(frozen=True)
@@ -59,21 +57,26 @@ class Mismatch:
     count: int
 
 
-def first_mismatch(task: Task, sizes: Sizes, got: dict[str, NDArray[Any]], oracle: Oracle) -> Mismatch | None:
+def first_mismatch(
+    task: Task, sizes: Sizes, got: dict[str, Array], oracle: Oracle, memory: Memory = HOST
+) -> Mismatch | None:
     """Compare every output in full; None when all elements of all outputs are within their bounds."""
     for name, values in got.items():
         limit = bound(task, values.dtype.name, sizes)
         expected, magnitude = oracle.expected[name], oracle.magnitude.get(name)
-        found = helper.compare(values, expected, magnitude, limit.factor, limit.floor)
+        found = memory.compare(values, expected, magnitude, limit.factor, limit.floor)
         if found.count:
             where = np.unravel_index(found.first, values.shape)
-            scale = abs(float((expected if magnitude is None else magnitude).flat[found.first]))
+            gave, wanted, scale = (
+                memory.seen(array.reshape(-1)[found.first : found.first + 1])[0].item()
+                for array in (values, expected, expected if magnitude is None else magnitude)
+            )
             return Mismatch(
                 output=name,
                 index=tuple(int(i) for i in where),
-                got=values.flat[found.first].item(),
-                expected=expected.flat[found.first].item(),
-                bound=limit.factor * scale + limit.floor,
+                got=gave,
+                expected=wanted,
+                bound=limit.factor * abs(float(scale)) + limit.floor,
                 count=found.count,
             )
     return None

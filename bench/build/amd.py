@@ -3,6 +3,7 @@
 import re
 import shutil
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ def plan(source: str, target: Target) -> Plan:
     """
     stem = Path(source).stem
     assembly, code = stem + ASSEMBLY, stem + CODE
-    if hipcc := shutil.which("hipcc") or shutil.which(_HIPCC):
+    if hipcc := find_hipcc():
         compile_it = (hipcc, f"--offload-arch={target}", "--cuda-device-only", "--no-gpu-bundle-output", *FLAGS)
         rocm = Path(hipcc).resolve().parents[1]
         return Plan(
@@ -40,7 +41,7 @@ def plan(source: str, target: Target) -> Plan:
                 (*compile_it, "-S", source, "-o", assembly),
                 (*compile_it, source, "-o", code),
             ),
-            compiler=run([hipcc, "--version"], limits=Limits(wall_s=30)).output.partition("\n")[0],
+            compiler=version(hipcc),
             visible=() if rocm.is_relative_to("/usr") else (rocm,),
         )
     kit = find_kit()
@@ -55,6 +56,17 @@ def plan(source: str, target: Target) -> Plan:
         compiler=kit.version,
         visible=kit.folders,
     )
+
+
+def find_hipcc() -> str | None:
+    """ROCm's compiler on PATH or in its usual place, if it is here."""
+    return shutil.which("hipcc") or shutil.which(_HIPCC)
+
+
+@lru_cache(maxsize=4)
+def version(hipcc: str) -> str:
+    """What it says of itself in a line."""
+    return run([hipcc, "--version"], limits=Limits(wall_s=30)).output.partition("\n")[0]
 
 
 def kernels(source: Path, said: str) -> Iterator[KernelUse]:

@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from bench import abi
-from bench.build import emulator, python
+from bench.build import emulator, gpu_library, python
+from bench.build.gpu_library import Kit
 from bench.build.toolchain import Artifact, compile_shared, toolchains
 from bench.cache import cached, content_key, default_cache, processor
 from bench.errors import EnvironmentFault, JudgeFault
@@ -14,9 +15,17 @@ from bench.verdict import Rejected
 
 
 def build_submission(
-    sandbox: Sandbox, folder: Path, task: Task, language: Language, source: str, flags: tuple[str, ...] = ()
+    sandbox: Sandbox,
+    folder: Path,
+    task: Task,
+    language: Language,
+    source: str,
+    flags: tuple[str, ...] = (),
+    kit: Kit | None = None,
 ) -> Artifact:
     """Write the source to `<kernel>.<suffix>` in `folder` and build it there, with `flags` behind the usual ones.
+
+    With a `kit` it is built for that GPU; without one, HIP is built for the emulator.
 
     Raises:
         Rejected: outcome `build_failed`, with the compiler's log.
@@ -25,13 +34,17 @@ def build_submission(
     path.write_text(source, encoding="utf-8")
     if language is Language.PYTHON:
         return python.check(path)
+    if kit:
+        return gpu_library.build(sandbox, folder, path, language, kit, flags, entry=task.name)
     if language is Language.HIP:
         return emulator.build(sandbox, folder, path, flags, entry=task.name)
     return compile_shared(sandbox, folder, path, language, flags, entry=task.name)
 
 
-def submission_commands(language: Language, kernel: str) -> tuple[tuple[str, ...], ...]:
+def submission_commands(language: Language, kernel: str, kit: Kit | None = None) -> tuple[tuple[str, ...], ...]:
     """The argvs that a submission is built with; empty where nothing is compiled."""
+    if kit:
+        return tuple(map(tuple, kit.steps(Path(f"{kernel}{language.suffix}"), (), kernel)))
     if language.value not in toolchains():
         return ()
     source = Path(f"{kernel}{language.suffix}")
@@ -57,11 +70,13 @@ def lacking(language: Language) -> str:
     return ""
 
 
-def denominator(sandbox: Sandbox, baseline: Path) -> Artifact:
+def denominator(sandbox: Sandbox, baseline: Path, kit: Kit | None = None) -> Artifact:
     """The baseline built and linked as a submission is, cached by content; its kernel is called like its folder.
 
     Linked otherwise, the same code lies elsewhere in its pages: softmax_rows then took 7 to 28 % longer.
     """
+    if kit:
+        return _for_gpu(sandbox, baseline, kit, (), baseline.parent.name)
     return _trusted(sandbox, baseline, (), baseline.parent.name)
 
 
@@ -81,6 +96,27 @@ def call_shim(sandbox: Sandbox, task: Task, language: Language, workspace: bool 
     return cached(
         folder, content_key(text), ".so", lambda target: _compile(sandbox, what, text, Language.C, (), target)
     )
+
+
+def _for_gpu(sandbox: Sandbox, baseline: Path, kit: Kit, flags: tuple[str, ...], entry: str | None) -> Artifact:
+    """Trusted text built for a GPU, cached by content."""
+    text = baseline.read_text(encoding="utf-8")
+    language = Language.of(baseline)
+    name = Path(f"trusted{language.suffix}")
+    steps = kit.steps(name, flags, entry)
+    key = content_key(text, repr(steps), kit.compiler, kit.target)
+
+    def make(target: Path) -> None:
+        with scratch_folder() as folder:
+            (folder / name).write_text(text, encoding="utf-8")
+            try:
+                built = gpu_library.build(sandbox, folder, folder / name, language, kit, flags, entry)
+            except Rejected as error:
+                raise JudgeFault(f"{baseline} does not build:\n{error.log}") from error
+            target.write_bytes(built.path.read_bytes())
+
+    path = cached(default_cache() / "denominators", key, ".so", make)
+    return Artifact(path, language, tuple(map(tuple, steps)), kit.compiler)
 
 
 def _write(target: Path, text: str) -> None:

@@ -4,6 +4,7 @@ import importlib.util
 import re
 import shutil
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 from bench.build.gpu import READ, Plan, Target, Vendor
@@ -16,6 +17,7 @@ CODE = ".cubin"
 # Headers under HIP's names that a build finds beside its source.
 HEADERS = Path(__file__).parents[1] / "native" / "hip_cuda"
 _NVCC = ("/usr/local/cuda/bin/nvcc", "/opt/cuda/bin/nvcc")
+_RUNTIMES = ("lib/libcudart.so.1?", "lib64/libcudart.so.1?", "targets/*/lib/libcudart.so.1?")
 _WHEELS = "nvidia.cu13"
 _WAVE = 32
 _REGISTER_BYTES = 4
@@ -44,7 +46,7 @@ def plan(source: str, target: Target) -> Plan:
             (*compile_it, "-E", source, "-o", stem + READ),
             (*compile_it, "-Xptxas=-v", "-cubin", source, "-o", stem + CODE),
         ),
-        compiler=run([nvcc, "--version"], limits=Limits(wall_s=30)).output.strip().splitlines()[-2],
+        compiler=version(nvcc),
         visible=() if cuda.is_relative_to("/usr") else (cuda,),
     )
 
@@ -59,6 +61,20 @@ def find_nvcc() -> str:
         if found := shutil.which("nvcc", path=f"{folder}/bin"):
             return found
     raise EnvironmentFault("nvcc was not found; install CUDA 13, or pip install 'kernelcourt[offline]'")
+
+
+@lru_cache(maxsize=4)
+def version(nvcc: str) -> str:
+    """What it says of itself in a line."""
+    return run([nvcc, "--version"], limits=Limits(wall_s=30)).output.strip().splitlines()[-2]
+
+
+def find_runtime(cuda: Path) -> Path:
+    """The runtime library of a CUDA below `cuda`; raises EnvironmentFault without one."""
+    found = [path for place in _RUNTIMES for path in sorted(cuda.glob(place))]
+    if not found:
+        raise EnvironmentFault(f"libcudart.so was not found below {cuda}; install CUDA's runtime beside its compiler")
+    return found[-1]
 
 
 def read_report(said: str) -> Iterator[KernelUse]:

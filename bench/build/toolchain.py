@@ -26,7 +26,7 @@ _KILLED = ("Killed signal terminated program", "terminated with signal 9")
 _PAUSES_S = (0.1, 0.3, 1.0, 3.0)
 TOOLCHAINS = Path(__file__).with_name("toolchains.yaml")
 # `__dso_handle` would come with what is left out; any address within the library will do.
-_LINKED = """VERSION {{ {{ global: {entry}; local: *; }}; }}
+LINKED_BY_NAME = """VERSION {{ {{ global: {entry}; local: *; }}; }}
 PROVIDE_HIDDEN(__dso_handle = ADDR(.dynamic));
 """
 _RECORDED: ContextVar[bytes | None] = ContextVar("recorded toolchains", default=None)
@@ -165,7 +165,7 @@ def compile_shared(
     chain = toolchains()[language.value]
     version = chain.version
     if entry:
-        Trace.LINKED.of(source).write_text(_LINKED.format(entry=entry), encoding="utf-8")
+        Trace.LINKED.of(source).write_text(LINKED_BY_NAME.format(entry=entry), encoding="utf-8")
     steps = chain.steps(source, entry, defines)
     done = _run(sandbox, ["sh", "-c", " && ".join(map(shlex.join, steps))], folder)
     if done.timed_out or done.signal == signal.SIGXCPU:

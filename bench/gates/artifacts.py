@@ -7,10 +7,11 @@ from typing import Any
 
 from bench.build import amd, builder, offload
 from bench.build.gpu import CodeObject, Target
+from bench.build.gpu_library import Kit
 from bench.build.toolchain import Artifact
 from bench.errors import EnvironmentFault
 from bench.gates import binary, imports, instructions, origins, text
-from bench.judge.schemas import Device, Language, Outcome
+from bench.judge.schemas import Language, Outcome
 from bench.records import SubmissionOrder
 from bench.sandbox import Sandbox, scratch_folder
 from bench.task import Task
@@ -26,9 +27,16 @@ def artifact_path(folder: Path, task: Task, order: SubmissionOrder) -> Path:
 
 
 def make(
-    sandbox: Sandbox, folder: Path, task: Task, order: SubmissionOrder, flags: tuple[str, ...] = ()
+    sandbox: Sandbox,
+    folder: Path,
+    task: Task,
+    order: SubmissionOrder,
+    flags: tuple[str, ...] = (),
+    kit: Kit | None = None,
 ) -> tuple[Artifact, dict[str, Any]]:
     """The order's artifact in `folder`, built with `flags` behind the usual ones, or a copy of its library.
+
+    With a `kit` it is for that GPU.
 
     Returns:
         The artifact, and what the gates noted of it for the grade's provenance.
@@ -40,19 +48,22 @@ def make(
     if order.library is not None:
         copy = artifact_path(folder, task, order)
         take(Path(order.library), copy)
-        return Artifact(copy, order.language), _check_binary(sandbox, folder, copy, task.name, order.language)
+        return Artifact(copy, order.language), _check_binary(sandbox, folder, copy, task.name, order.language, kit)
     assert order.source is not None
     text.check(order.source, order.language)
-    built = _built(sandbox, folder, task, order, flags)
+    built = _built(sandbox, folder, task, order, flags, kit)
     if order.language is Language.PYTHON:
         if not order.binding:
             imports.check_python(order.source)
         return replace(built, binding=order.binding), {}
     source = folder / f"{task.name}{order.language.suffix}"
-    origins.check(source, order.language)
-    binary.check_object(built.path, task.name)
-    noted = _check_binary(sandbox, folder, built.path, task.name, order.language)
-    if order.device is Device.EMULATED:
+    if kit:
+        origins.check_read_for_a_gpu(source, kit.visible)
+    else:
+        origins.check(source, order.language)
+    binary.check_object(built.path, task.name, kit)
+    noted = _check_binary(sandbox, folder, built.path, task.name, order.language, kit)
+    if order.language is Language.HIP and not kit:
         noted["code_object"] = _noted_of_a_gpu(sandbox, source.name, order.source)
     return built, noted
 
@@ -82,11 +93,13 @@ def _noted_of_a_gpu(sandbox: Sandbox, name: str, text: str) -> dict[str, Any]:
         return {"not_applied": str(fault)}
 
 
-def _built(sandbox: Sandbox, folder: Path, task: Task, order: SubmissionOrder, flags: tuple[str, ...]) -> Artifact:
+def _built(
+    sandbox: Sandbox, folder: Path, task: Task, order: SubmissionOrder, flags: tuple[str, ...], kit: Kit | None
+) -> Artifact:
     """Build; a compiler's words about a file that it should not have read are not handed on."""
     assert order.source is not None
     try:
-        return builder.build_submission(sandbox, folder, task, order.language, order.source, flags)
+        return builder.build_submission(sandbox, folder, task, order.language, order.source, flags, kit)
     except Rejected as rejected:
         source = folder / f"{task.name}{order.language.suffix}"
         if rejected.property == "build" and (path := origins.reached_for(sandbox, folder, source, order.language)):
@@ -107,7 +120,9 @@ def take(library: Path, copy: Path) -> None:
         raise Rejected(Outcome.BUILD_FAILED, "load", {"message": message}) from error
 
 
-def _check_binary(sandbox: Sandbox, folder: Path, path: Path, entry: str, language: Language) -> dict[str, Any]:
-    library = binary.check(path, entry, language)
+def _check_binary(
+    sandbox: Sandbox, folder: Path, path: Path, entry: str, language: Language, kit: Kit | None
+) -> dict[str, Any]:
+    library = binary.check(path, entry, language, kit)
     hidden = instructions.check(sandbox, folder, library.code)
     return {"system_call_bytes": hidden} if hidden else {}

@@ -2,7 +2,7 @@
 
 import ctypes
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 
 from elftools.elf.elffile import ELFFile
 
+from bench.build.gpu_library import Kit
 from bench.build.toolchain import Trace
 from bench.gates import imports
 from bench.judge.schemas import Language, Outcome
@@ -22,6 +23,9 @@ _PAGE = 4096
 _WRITE, _EXECUTE = 2, 1
 # Entries of the dynamic section that make the loader call code of the library, when it loads it or lets it go.
 _CALLED = ("DT_INIT", "DT_INIT_ARRAY", "DT_PREINIT_ARRAY", "DT_FINI", "DT_FINI_ARRAY")
+# The same as sections of an object.
+_AT_LOAD = (".init_array", ".preinit_array", ".fini_array", ".ctors", ".dtors", ".init", ".fini")
+_POINTER = 8
 _REDIRECTS = ("DT_RPATH", "DT_RUNPATH", "DT_AUDIT", "DT_DEPAUDIT", "DT_FILTER", "DT_AUXILIARY")
 _TEXT_RELOCATIONS = 0x4  # DF_TEXTREL of DT_FLAGS
 # R_X86_64_ and R_AARCH64_: 64, GLOB_DAT, JUMP_SLOT, RELATIVE, and those of thread-local data. No IRELATIVE, no COPY.
@@ -50,6 +54,7 @@ class Library:
     libraries: tuple[str, ...]
     tags: frozenset[str]
     flags: int
+    init_bytes: int
     relocations: frozenset[int]
     outside: bool  # a relocation writes to what is not the library's own data
     access: tuple[int, ...]  # of each loaded segment
@@ -57,8 +62,11 @@ class Library:
     code: bytes
 
 
-def check(path: Path, entry: str, language: Language) -> Library:
+def check(path: Path, entry: str, language: Language, kit: Kit | None = None) -> Library:
     """Look at a library that is to be loaded for its function `entry`; returns it as it was read.
+
+    One for a GPU has a single function that runs when it is loaded: the compiler's own, which hands over device code
+    (`check_object`).
 
     Raises:
         Rejected: (`policy`) it has code that runs when it is loaded (`init_code`), memory that can be written and run
@@ -75,20 +83,22 @@ def check(path: Path, entry: str, language: Language) -> Library:
     except Exception as error:  # a file that contradicts itself can bring the reader to anything
         message = f"it is no shared library that can be read ({error}); build one for this machine"
         raise Rejected(Outcome.BUILD_FAILED, "load", {"message": message}) from error
-    _check_load(library)
+    _check_load(library, allowed=("DT_INIT_ARRAY",) if kit else ())
+    if kit and library.init_bytes > _POINTER:
+        raise _refused("init_code", "it has more code that runs when it is loaded than its compiler adds")
     _check_memory(library)
     _check_names(library, entry)
     # A name that no runtime has is a slip, and the loader will say so; but for a weak one, which tells where it is run.
     used = [name for name in sorted(library.wanted) if name in library.weak or _is_the_runtimes(name)]
-    imports.check(used, library.libraries, language)
+    imports.check(used, library.libraries, language, kit)
     return library
 
 
-def _check_load(library: Library) -> None:
+def _check_load(library: Library, allowed: Sequence[str]) -> None:
     if library.chooses or _IRELATIVE[library.machine] in library.relocations:
         raise _refused("init_code", "it chooses functions while it is loaded (ifunc); choose when it is called")
     for tag in _CALLED:
-        if tag in library.tags:
+        if tag in library.tags and tag not in allowed:
             raise _refused(
                 "init_code",
                 f"it has code that runs when it is loaded or unloaded ({tag}): a constructor, a destructor, a global"
@@ -126,19 +136,50 @@ def _refused(property: str, message: str) -> Rejected:
     return Rejected(Outcome.POLICY, property, {"message": message})
 
 
-def check_object(path: Path, entry: str) -> None:
-    """Look at the object file of a submission for functions that would stand in for those of the runtimes.
+def check_object(path: Path, entry: str, kit: Kit | None = None) -> None:
+    """Look at the object file of a submission for functions that would stand in for those of the runtimes, and, where
+    it is for a GPU, for code of its own that would run when it is loaded.
 
     Raises:
-        Rejected: (`policy`, `symbols`) it defines one of their names.
+        Rejected: (`policy`) it defines one of their names (`symbols`), or has such code (`init_code`).
     """
     with Trace.OBJECT.of(path).open("rb") as file:
-        names = set(_defined(ELFFile(file))) - {entry}
+        elf = ELFFile(file)
+        names = set(_defined(elf)) - {entry}
+        if kit and (odd := _begins_otherwise(elf, kit)):
+            raise _refused(
+                "init_code", f"it has code that runs when it is loaded ({odd}): a constructor, a global object with"
+                " one; do all work in the call"
+            )  # fmt: skip
     for name in sorted(names):
         if _is_the_runtimes(name):
             raise _refused(
                 "symbols", f"it defines '{name}', a name of the runtime libraries; rename it, or make it static"
             )  # fmt: skip
+
+
+def _begins_otherwise(elf: Any, kit: Kit) -> str:
+    """What of an object runs at load time beside the function with which the GPU's compiler hands over device code."""
+    symbols = elf.get_section_by_name(".symtab")
+    for section in elf.iter_sections():
+        if section["sh_type"] not in ("SHT_RELA", "SHT_REL"):
+            continue
+        target = elf.get_section(section["sh_info"]).name
+        if not target.startswith(_AT_LOAD):
+            continue
+        places = [(symbols.get_symbol(one["r_info_sym"]), one["r_addend"]) for one in section.iter_relocations()]
+        if target != ".init_array" or len(places) != 1 or not _is_function(symbols, *places[0], kit.at_load):
+            return str(target)
+    return ""
+
+
+def _is_function(symbols: Any, base: Any, addend: int, name: str) -> bool:
+    """Whether a relocation against `base` means the one local function of that name."""
+    found = [symbol for symbol in symbols.iter_symbols() if symbol.name == name]
+    if len(found) != 1 or found[0]["st_info"]["bind"] != "STB_LOCAL":
+        return False
+    at = (base["st_shndx"], base["st_value"] + addend)
+    return at == (found[0]["st_shndx"], found[0]["st_value"])
 
 
 def _defined(elf: Any) -> Iterator[str]:
@@ -205,6 +246,7 @@ def read(file: BinaryIO) -> Library:
         weak=frozenset(symbol.name for symbol in symbols if symbol["st_info"]["bind"] == "STB_WEAK"),
         libraries=tuple(tag.needed for tag in tags if tag.entry.d_tag == "DT_NEEDED"),
         tags=frozenset(str(tag.entry.d_tag) for tag in tags),
+        init_bytes=sum(tag.entry.d_val for tag in tags if tag.entry.d_tag == "DT_INIT_ARRAYSZ"),
         flags=sum(tag.entry.d_val for tag in tags if tag.entry.d_tag == "DT_FLAGS"),
         relocations=frozenset(kind for kind, _, _ in relocations),
         outside=any(not _is_own_data(loaded, at) for _, _, at in relocations),

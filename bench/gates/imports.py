@@ -10,7 +10,8 @@ from typing import Any
 
 import yaml
 
-from bench.judge.schemas import Language, Outcome
+from bench.build.gpu_library import Kit
+from bench.judge.schemas import Device, Language, Outcome
 from bench.verdict import Rejected
 
 # Whose runtime a language has beside that of C.
@@ -18,17 +19,18 @@ _RUNTIME = {Language.CPP: "cpp", Language.HIP: "cpp", Language.FORTRAN: "fortran
 _SUFFIXES = "(?:f|l|f16|f32|f64|f128|f32x|f64x)?"
 
 
-def check(functions: Iterable[str], libraries: Iterable[str], language: Language) -> None:
+def check(functions: Iterable[str], libraries: Iterable[str], language: Language, kit: Kit | None = None) -> None:
     """Look at what a library leaves to the loader: the names of functions and data, and of other libraries.
 
     Raises:
         Rejected: (`policy`) one of them is not allowed; the message names it.
     """
+    device = kit.device if kit else None
     for library in libraries:
-        if library not in _rules()["libraries"].split():
+        if library not in _rules()["libraries"].split() and not (device and _is_runtime_of(device, library)):
             raise _rejected(f"it needs the library '{library}'; kernels are linked with the runtimes alone")
     for name in functions:
-        if not allowed(name, language):
+        if not allowed(name, language, device):
             raise _rejected(f"it uses '{name}', which no kernel needs: compute, and return")
 
 
@@ -36,18 +38,25 @@ def _rejected(message: str) -> Rejected:
     return Rejected(Outcome.POLICY, "imports", {"message": message})
 
 
-def allowed(name: str, language: Language) -> bool:
-    """Whether a submission in `language` may use that function of its runtimes."""
-    admitted, refused = _patterns(language)
+def allowed(name: str, language: Language, device: Device | None = None) -> bool:
+    """Whether a submission in `language` may use that function of its runtimes; with a GPU, of the device's too."""
+    admitted, refused = _patterns(language, device)
     return bool(admitted.fullmatch(name)) and not refused.fullmatch(name)
 
 
-@lru_cache(maxsize=8)
-def _patterns(language: Language) -> tuple[re.Pattern[str], re.Pattern[str]]:
+def _is_runtime_of(device: Device, library: str) -> bool:
+    return any(
+        fnmatch.fnmatch(library, glob) for glob in _rules()["devices"].get(device.value, {}).get("libraries", ())
+    )
+
+
+@lru_cache(maxsize=16)
+def _patterns(language: Language, device: Device | None) -> tuple[re.Pattern[str], re.Pattern[str]]:
     rules = _rules()
     names = "|".join(map(re.escape, rules["math"].split()))
     own = rules[_RUNTIME[language]] if language in _RUNTIME else []
-    listed = "|".join(map(_pattern, [*_words(rules["c"]), *_words(own)]))
+    on_device = rules["devices"].get(device.value, {}).get("functions", ()) if device else ()
+    listed = "|".join(map(_pattern, [*_words(rules["c"]), *_words(own), *_words(on_device)]))
     admitted = f"(?:{names}){_SUFFIXES}|__(?:{names}){_SUFFIXES}_finite|{listed}"
     return re.compile(admitted), re.compile("|".join(map(_pattern, _words(rules["refused"]))))
 

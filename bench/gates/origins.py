@@ -8,6 +8,7 @@ from pathlib import Path
 
 from bench.build import emulator, nvidia
 from bench.build.gpu import READ
+from bench.build.gpu_library import PASSING
 from bench.build.toolchain import Trace, toolchains
 from bench.gates.text import C_LIKE, C_LITERALS, blank
 from bench.judge.schemas import Language, Outcome
@@ -44,7 +45,7 @@ def check(source: Path, language: Language) -> None:
 
 
 def check_read_for_a_gpu(source: Path, folders: Sequence[Path]) -> None:
-    """The same of a build for a GPU, whose compiler has `folders` beside those of the system.
+    """The same of a build for a GPU, whose compiler has `folders` beside those of the system, and makes files itself.
 
     Raises:
         Rejected: (`policy`, `include`) it read another file.
@@ -52,7 +53,8 @@ def check_read_for_a_gpu(source: Path, folders: Sequence[Path]) -> None:
     noted = source.with_suffix(READ)
     own = (*folders, Path("/usr/include"), Path("/usr/lib"))
     text = noted.read_text(encoding="utf-8", errors="replace") if noted.is_file() else ""
-    for path in dict.fromkeys(found["file"] for found in _MARKER.finditer(text)):
+    assembled = (path for path in files_read(source) if not PASSING.fullmatch(path))
+    for path in dict.fromkeys([*(found["file"] for found in _MARKER.finditer(text)), *assembled]):
         real = Path(os.path.normpath(path))
         built_in = path.startswith("<") or path == source.name or _lies_beside(str(real), nvidia.HEADERS)
         if not built_in and not any(real.is_relative_to(folder) for folder in own):

@@ -43,9 +43,14 @@ class Language(StrEnum):
 
 
 class Device(StrEnum):
-    """What a grade is made on. `emulated` is a GPU played by a CPU: it tells what is right, and times nothing."""
+    """What a grade is made on: a CPU, a GPU of AMD (`hip`) or of NVIDIA (`cuda`).
+
+    `emulated` is a GPU played by a CPU: it tells what is right, and times nothing.
+    """
 
     CPU = "cpu"
+    HIP = "hip"
+    CUDA = "cuda"
     EMULATED = "emulated"
 
 

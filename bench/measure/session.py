@@ -2,19 +2,16 @@
 
 import secrets
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bench.devices.cpu import flush_caches
 from bench.inputs import Case, draw, scalar_value, sizes_text, touched
 from bench.judge.schemas import Outcome
 from bench.measure.stopwatch import Stopwatch
-from bench.native import helper
 from bench.native.helper import Timing
 from bench.reference import OracleOf, numpy_oracle
-from bench.runner.buffers import Arena, Placement
+from bench.runner.buffers import Arena
+from bench.runner.memory import Array, Memory, Placement
 from bench.runner.runner import Runner
 from bench.task import Argument, Family, Role, Task
 from bench.tolerance import Oracle, first_mismatch
@@ -30,7 +27,7 @@ class Prepared:
 
     case: Case
     offsets: dict[str, int]
-    views: dict[str, NDArray[Any]]
+    views: dict[str, Array]
     slots: list[int]
     oracle: Oracle
     canary: int
@@ -44,6 +41,11 @@ class Session:
     seed: bytes
     arena: Arena
     watch: Stopwatch
+
+    @property
+    def memory(self) -> Memory:
+        """Where the arrays lie."""
+        return self.arena.memory
 
     def prepare(
         self, case: Case, oracle_of: OracleOf | None = None, placement: Placement = Placement.MIDDLE
@@ -59,12 +61,20 @@ class Session:
             canary = secrets.randbits(64)
             self.arena.plant_canaries(views, offsets, canary)
         with self.watch.stage("oracle"):
-            inputs = {**views, **scalars}
-            oracle = oracle_of(inputs, case.sizes) if oracle_of else numpy_oracle(self.task, inputs, case.sizes)
+            oracle = (
+                oracle_of({**views, **scalars}, case.sizes)
+                if oracle_of
+                else numpy_oracle(self.task, {**self._seen(views), **scalars}, case.sizes)
+            )
         slots = [self._slot(name, argument, case, offsets, scalars) for name, argument in self.task.arguments.items()]
         return Prepared(case, offsets, views, slots + self.arena.workspace_slots(), oracle, canary)
 
-    def _fill_inputs(self, case: Case, views: dict[str, NDArray[Any]]) -> dict[str, float | int]:
+    def _seen(self, views: dict[str, Array]) -> dict[str, Array]:
+        """What a kernel reads, as NumPy's arrays."""
+        written = {name for name, argument in self.task.outputs.items() if argument.role is Role.OUTPUT}
+        return {name: self.memory.seen(view) for name, view in views.items() if name not in written}
+
+    def _fill_inputs(self, case: Case, views: dict[str, Array]) -> dict[str, float | int]:
         scalars: dict[str, float | int] = {}
         for name, argument in self.task.arguments.items():
             if argument.role is Role.SCALAR:
@@ -73,16 +83,16 @@ class Session:
                 self._fill(case, name, argument, views[name])
         return scalars
 
-    def _fill(self, case: Case, name: str, argument: Argument, view: NDArray[Any]) -> None:
+    def _fill(self, case: Case, name: str, argument: Argument, view: Array) -> None:
         family, key = case.family(argument), case.key(self.seed, name)
         bound = int(argument.bound(case.sizes)) if argument.bound else 0
         if family is Family.ROW_POINTERS:
-            view[...] = draw(argument, family, key, view.shape, bound)
+            self.memory.put(view, draw(argument, family, key, view.shape, bound))
         else:
-            helper.fill(view, family.value, key, bound)
+            self.memory.fill(view, family.value, key, bound)
             other = touched(self.task, case, self.seed)
             if other and other.name == name:
-                helper.fill(view.reshape(-1)[other.at : other.at + 1], family.value, other.key, bound)
+                self.memory.fill(view.reshape(-1)[other.at : other.at + 1], family.value, other.key, bound)
 
     def _slot(
         self,
@@ -116,19 +126,17 @@ class Session:
                 if argument.role is Role.INOUT:
                     self._fill(case, name, argument, prepared.views[name])
                 else:
-                    helper.poison(prepared.views[name], secrets.randbits(64))
+                    self.memory.poison(prepared.views[name], secrets.randbits(64))
             if runner.workspace:
                 self.arena.poison_workspace(prepared.canary)
         if timed:
             with self.watch.stage("flush"):
-                for view in prepared.views.values():
-                    flush_caches(view)
-                if runner.workspace and self.arena.workspace:
-                    flush_caches(self.arena.workspace.bytes)
+                workspace = [self.arena.workspace.bytes] if runner.workspace and self.arena.workspace else []
+                self.memory.flush([*prepared.views.values(), *workspace])
         if runner.checked:
             runner.describe(self._bytes(prepared, runner.workspace))
         with self.watch.stage("call"):
-            watched = self._watched(prepared)
+            watched = [] if runner.on_device else self._watched(prepared)
             timing = runner.call(prepared.slots, limit_ns, case.stage, self.watch, timed, watched)
         with self.watch.stage("compare"):
             self._check(prepared, runner.workspace)
@@ -151,13 +159,19 @@ class Session:
     def _check(self, prepared: Prepared, workspace: bool) -> None:
         """Raises Rejected when a canary is broken (`tampered`) or an output is out of bounds (`wrong`)."""
         case = prepared.case
+        got = {name: prepared.views[name] for name in self.task.outputs}
+        when_done = self.memory.stamp(list(got.values()))
         name = self.arena.broken_canary(prepared.views, prepared.offsets, prepared.canary)
         if name or (workspace and self.arena.workspace_overrun(prepared.canary)):
             name = name or "workspace"
             where = f"the array '{name}' at {sizes_text(case.sizes)}"
             message = f"it wrote outside {where}; stay within the shapes of the contract"
             raise Rejected(Outcome.TAMPERED, "memory", {"message": message, "output": name})
-        got = {name: prepared.views[name] for name in self.task.outputs}
-        if found := first_mismatch(self.task, case.sizes, got, prepared.oracle):
+        if found := first_mismatch(self.task, case.sizes, got, prepared.oracle, self.memory):
             detail = {**asdict(found), "sizes": case.sizes, "stage": case.stage}
             raise Rejected(Outcome.WRONG, "values", detail)
+        if self.memory.stamp(list(got.values())) != when_done or not self.memory.is_idle():
+            message = (
+                "the kernel's work went on after it was to be done; launch all of it on the stream that it is given"
+            )
+            raise Rejected(Outcome.TAMPERED, "state", {"message": message})

@@ -5,16 +5,21 @@
 #include <stdint.h>
 
 #define KC_ARGUMENTS 32
+/* Behind the arguments' bases stands the stream of a GPU, null where there is none. */
+#define KC_STREAM KC_ARGUMENTS
 #define KC_MESSAGE 2048
 
 /* STARTING: the runner's own work; LOADING: from here on it is the submission that may end the process; ENDED: all
    calls of a replay have come back. */
 enum kc_state { KC_STARTING = 0, KC_READY = 1, KC_NOT_LOADED = 2, KC_NO_SYMBOL = 3, KC_RAISED = 4, KC_LOADING = 5, KC_ENDED = 6 };
 
+/* What a call is: of the kernel; empty, to calibrate the clock; or one that only makes a GPU this process's again. */
+enum kc_what { KC_KERNEL = 0, KC_EMPTY = 1, KC_TOUCH = 2 };
+
 /* `go` and `done` lie on cache lines of their own, or each side would slow the other's spinning. */
 struct kc_control {
   _Alignas(128) _Atomic int64_t go;
-  int64_t empty;                     /* 1: answer without calling the kernel (calibration) */
+  int64_t what;                      /* enum kc_what */
   int64_t slot[KC_ARGUMENTS];        /* per argument: byte offset in its buffer, size, or scalar bits */
   _Alignas(128) _Atomic int64_t done;
   int64_t own_ns;                    /* the runner's own clock over the call; never credited */

@@ -1,6 +1,6 @@
 /* Shuts a command in where bubblewrap is missing: namespaces, a root of its own that is read-only, no capabilities.
 
-   enclose (-u UID | -n UID) -b BYTES -C FOLDER [-l PATH=TARGET]... [-r PATH]... [-w PATH]... -- COMMAND...
+   enclose (-u UID | -n UID) -b BYTES -C FOLDER [-l PATH=TARGET]... [-r PATH]... [-w PATH]... [-d PATH]... -- COMMAND...
 
    -u  the command runs as this user (needs root)
    -n  a user namespace in which the caller is this user (needs no rights)
@@ -9,6 +9,7 @@
    -l  a symbolic link in the new root
    -r  a file or folder of the host that is there read-only, with everything mounted below it; skipped when missing
    -w  the same, writable; must exist
+   -d  the same of a node of /dev, which can be used as a device
 
    Descriptors that the caller passes on reach the command. Three processes: this one stays outside and dies with its
    parent; its child is the namespaces' init and dies with it; the init's first child is the command. When the command
@@ -39,7 +40,7 @@ enum { READ_ONLY = 1, NO_SUID = 2, NO_DEVICES = 4, NO_EXEC = 8 };
 struct attributes { uint64_t set, clear, propagation, user_namespace; };
 
 enum { NOT_SHUT_IN = 125, NOT_STARTED = 127, MOST = 256 };
-struct shared { const char *path; int writable, tree; };
+struct shared { const char *path; int writable, device, tree; };
 static struct {
   uid_t user;
   int own_namespace; /* of users */
@@ -69,7 +70,8 @@ static int copy_of(const char *path, uint64_t attributes) {
 
 static void copy_shared(void) {
   for (struct shared *one = asked.shared; one < asked.shared + asked.n_shared; one++) {
-    one->tree = copy_of(one->path, NO_SUID | NO_DEVICES | (one->writable ? 0 : READ_ONLY));
+    uint64_t kept_from = NO_SUID | (one->device ? NO_EXEC : NO_DEVICES) | (one->writable ? 0 : READ_ONLY);
+    one->tree = copy_of(one->path, kept_from);
     if (one->tree < 0 && one->writable) fail(one->path);
   }
 }
@@ -217,14 +219,15 @@ static void be_init(int outside, uid_t user, gid_t group, char **command) {
 }
 
 static void read_options(int argc, char **argv) {
-  for (int option; (option = getopt(argc, argv, "+u:n:b:C:l:r:w:")) != -1;) {
+  for (int option; (option = getopt(argc, argv, "+u:n:b:C:l:r:w:d:")) != -1;) {
     if (asked.n_links == MOST || asked.n_shared == MOST) errno = E2BIG, fail(argv[0]);
     if (option == 'u' || option == 'n') asked.user = (uid_t)atoi(optarg), asked.own_namespace = option == 'n';
     else if (option == 'b') asked.bytes = optarg;
     else if (option == 'C') asked.folder = optarg;
     else if (option == 'l' && strchr(optarg, '=')) asked.links[asked.n_links++] = optarg;
-    else if (option == 'r') asked.shared[asked.n_shared++] = (struct shared){optarg, 0, -1};
-    else if (option == 'w') asked.shared[asked.n_shared++] = (struct shared){optarg, 1, -1};
+    else if (option == 'r') asked.shared[asked.n_shared++] = (struct shared){optarg, 0, 0, -1};
+    else if (option == 'w') asked.shared[asked.n_shared++] = (struct shared){optarg, 1, 0, -1};
+    else if (option == 'd') asked.shared[asked.n_shared++] = (struct shared){optarg, 1, 1, -1};
     else errno = EINVAL, fail(optarg ? optarg : "an option");
   }
   if (asked.user && asked.bytes && asked.folder && argv[optind]) return;

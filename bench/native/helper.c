@@ -1,6 +1,7 @@
 /* The judge's native half: its clock, its values, its comparison, its cache flush. Never loaded by a runner. */
 #define _GNU_SOURCE
 #include "control.h"
+#include "values.h"
 #include <float.h>
 #include <math.h>
 #include <signal.h>
@@ -45,10 +46,10 @@ void kc_keep_warm(const _Atomic int *phase, int runner) {
    the start, and what it says is done, it has no time left to finish. *phase tells `kc_keep_warm` to wake it; where
    that is null, this thread does. What bytes `watched` hold in the moment of done goes into `seen`. *disturbed counts how
    often the kernel took this thread off its core meanwhile: such a time is none. */
-int64_t kc_call(struct kc_control *c, int64_t generation, const int64_t *slot, int64_t count, int64_t empty,
+int64_t kc_call(struct kc_control *c, int64_t generation, const int64_t *slot, int64_t count, int64_t what,
                 int64_t limit_ns, int pid, int runner, _Atomic int *phase, const volatile unsigned char *const *watched,
                 unsigned char *seen, int64_t watched_count, int64_t *disturbed) {
-  c->empty = empty;
+  c->what = what;
   memcpy(c->slot, slot, (size_t)count * sizeof *slot);
   atomic_store_explicit(&c->go, generation, memory_order_release);
   int64_t before = preemptions(), start = now_ns(), checked = start, end;
@@ -74,41 +75,6 @@ int64_t kc_call(struct kc_control *c, int64_t generation, const int64_t *slot, i
     }
   }
 }
-
-/* Philox4x64-10 (Salmon et al., SC 2011), with the word order of NumPy's `Philox(key=..., counter=0)`. */
-static void philox(uint64_t out[4], uint64_t block, uint64_t k0, uint64_t k1) {
-  uint64_t c0 = block + 1, c1 = 0, c2 = 0, c3 = 0;
-  for (int round = 0; round < 10; round++) {
-    unsigned __int128 p0 = (unsigned __int128)0xD2E7470EE14C6C93ULL * c0;
-    unsigned __int128 p1 = (unsigned __int128)0xCA5A826395121157ULL * c2;
-    c0 = (uint64_t)(p1 >> 64) ^ c1 ^ k0;
-    c1 = (uint64_t)p1;
-    c2 = (uint64_t)(p0 >> 64) ^ c3 ^ k1;
-    c3 = (uint64_t)p0;
-    k0 += 0x9E3779B97F4A7C15ULL;
-    k1 += 0xBB67AE8584CAA73BULL;
-  }
-  out[0] = c0, out[1] = c1, out[2] = c2, out[3] = c3;
-}
-
-/* Families: one 64-bit word to one value, through integers and powers of two only (bench/inputs.py has the same). */
-static double uniform(uint64_t w) { return (double)((int64_t)(w >> 40) - (1 << 23)) * 0x1p-23; }
-static double positive(uint64_t w) { return (double)((int64_t)(w >> 40) + 1) * 0x1p-24; }
-static double normal(uint64_t w) {
-  int64_t sum = (int64_t)(w & 0xffff) + (int64_t)(w >> 16 & 0xffff) + (int64_t)(w >> 32 & 0xffff) + (int64_t)(w >> 48);
-  return (double)(sum - 131070) * 0x1p-15;
-}
-static double wide(uint64_t w) {
-  uint64_t bits = (w & 1) << 63 | (uint64_t)(1023 - 20 + (int64_t)(w >> 1 & 31)) << 52 | (w >> 41) << 29;
-  double value;
-  memcpy(&value, &bits, sizeof value);
-  return value;
-}
-static double near_constant(uint64_t w) { return 1.0 + (double)((int64_t)(w >> 50) - (1 << 13)) * 0x1p-23; }
-static double spiked(uint64_t w) { return normal(w) * (w & 255 ? 1 : 256); }
-static double few(uint64_t w) { return (double)((int64_t)((w >> 32) * 9 >> 32) - 4) * 0.25; }
-static int64_t below(uint64_t w, uint64_t bound) { return (int64_t)((w >> 32) * bound >> 32); }
-static int64_t skewed(uint64_t w, uint64_t bound) { return below(w, bound) & (w & 3 ? 3 : -1); }
 
 #define FILL(type, expression)                                                  \
   for (int64_t i = 0; i < count; i += 4) {                                      \
@@ -146,13 +112,6 @@ int kc_fill(void *out, int64_t count, const char *dtype, const char *family, uin
   return -1;
 }
 
-/* Random bits that nobody can guess (key is secret) and that need not be reproduced: splitmix64 finaliser. */
-static uint64_t scramble(uint64_t x) {
-  x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9ULL;
-  x = (x ^ x >> 27) * 0x94D049BB133111EBULL;
-  return x ^ x >> 31;
-}
-
 void kc_poison(unsigned char *out, int64_t bytes, uint64_t key) {
   int64_t i = 0;
   for (; i + 8 <= bytes; i += 8) {
@@ -175,13 +134,6 @@ int64_t kc_poison_check(const unsigned char *in, int64_t bytes, uint64_t key) {
 
 void kc_widen(const float *in, double *out, int64_t count) {
   for (int64_t i = 0; i < count; i++) out[i] = in[i];
-}
-
-/* One element: within its bound, or a NaN or an infinity where the oracle has the same. */
-static int element_ok(double g, double e, double bound, double limit) {
-  if (isnan(e)) return isnan(g);
-  if (fabs(e) > limit) return isinf(g) && signbit(g) == signbit(e);
-  return fabs(g - e) <= bound;
 }
 
 /* A block without branches, which the compiler vectorises, decides almost always; only where something in it is

@@ -34,12 +34,20 @@ class State(IntEnum):
     ENDED = 6
 
 
+class What(IntEnum):
+    """`enum kc_what` (control.h): what a call is."""
+
+    KERNEL = 0
+    EMPTY = 1
+    TOUCH = 2
+
+
 class Control(ctypes.Structure):
     """Mirror of `struct kc_control` (control.h)."""
 
     _fields_ = (
         ("go", c_int64),
-        ("empty", c_int64),
+        ("what", c_int64),
         ("slot", c_int64 * MAX_ARGUMENTS),
         ("_pad", ctypes.c_char * (384 - 16 - 8 * MAX_ARGUMENTS)),
         ("done", c_int64),
@@ -118,7 +126,7 @@ def call(
     control: Control,
     generation: int,
     slots: Any,
-    empty: bool,
+    what: What,
     limit_ns: int,
     child: int,
     runner: int,
@@ -134,7 +142,7 @@ def call(
     disturbed = c_int64()
     addresses, seen = (c_void_p * len(watched))(*watched), (ctypes.c_ubyte * len(watched))()
     elapsed = _library().kc_call(
-        *(byref(control), generation, slots, len(slots), int(empty), limit_ns, child, runner),
+        *(byref(control), generation, slots, len(slots), what, limit_ns, child, runner),
         *(None if phase is None else byref(phase), addresses, seen, len(watched), byref(disturbed)),
     )
     return Timing(elapsed, disturbed.value, seen=bytes(seen))

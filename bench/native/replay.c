@@ -47,7 +47,7 @@ int main(int argc, char **argv) {
   struct kc_control *c = mmap(0, sizeof *c, PROT_READ | PROT_WRITE, MAP_SHARED, atoi(argv[1]), 0);
   if (c == MAP_FAILED) return 65;
   if (kc_borrow_all(argc - FIRST, argv + FIRST, lent)) return kc_say(c, KC_STARTING, "a buffer could not be mapped"), 66;
-  char *base[KC_ARGUMENTS];
+  char *base[KC_ARGUMENTS + 1];
   for (int i = 0; i < KC_ARGUMENTS; i++) base[i] = lent[i].base;
   int64_t for_ns = atoll(argv[4]) * 1000000;
   if (for_ns && save()) return kc_say(c, KC_STARTING, "no memory for a copy of the inputs"), 66;

@@ -80,15 +80,32 @@
 #define KC_OLD_NO_FILES REFUSE(statfs, EACCES)
 #define KC_OLD_READ_FILES REFUSE(statfs, EACCES)
 #endif
+/* A GPU: its library asks the driver by ioctl, maps what it is given, and opens files of the driver when it first needs
+   them. No program can be started, no process, no socket; code can be mapped, which the driver does. */
+#define KC_DEVICE                                                                                                    \
+  ALLOW(ioctl), ALLOW(mmap), ALLOW(mprotect), ALLOW(mremap), ALLOW(madvise), ALLOW(openat), ALLOW(readlinkat),       \
+  ALLOW(faccessat), ALLOW(fcntl), ALLOW(dup), ALLOW(pread64), ALLOW(getdents64), ALLOW(ppoll), ALLOW(eventfd2),      \
+  ALLOW(sched_setaffinity), ALLOW(mbind), ALLOW(get_mempolicy), ALLOW(set_mempolicy), ALLOW(memfd_create),           \
+  ALLOW(ftruncate), ALLOW(getcwd), ALLOW(mlock), ALLOW(munlock)
+#if defined(__x86_64__)
+#define KC_OLD_DEVICE ALLOW(poll), ALLOW(stat), ALLOW(lstat), ALLOW(open), ALLOW(access), ALLOW(readlink)
+#else
+#define KC_OLD_DEVICE ALLOW(statfs)
+#endif
 #define KC_HEAD \
   LOAD(arch), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, KC_ARCH, 1, 0), RETURN(KILL), LOAD(nr)
 
+enum kc_sealed { KC_SEALED = 0, KC_SEALED_READER = 1, KC_SEALED_DEVICE = 2 };
+
 /* Seal this process and the threads that it starts from now on; -1 when the kernel refuses. */
-static int kc_seal(int reads_files) {
+static int kc_seal(enum kc_sealed how) {
   struct sock_filter native[] = {KC_HEAD, KC_COMMON, KC_OLD_COMMON, KC_NO_FILES, KC_OLD_NO_FILES, RETURN(KILL)};
   struct sock_filter python[] = {KC_HEAD, KC_COMMON, KC_OLD_COMMON, KC_READ_FILES, KC_OLD_READ_FILES, RETURN(KILL)};
+  /* The first rule for a call holds. */
+  struct sock_filter device[] = {KC_HEAD, KC_DEVICE, KC_OLD_DEVICE, KC_COMMON, KC_OLD_COMMON, RETURN(KILL)};
   struct sock_fprog program = {sizeof native / sizeof *native, native};
-  if (reads_files) program = (struct sock_fprog){sizeof python / sizeof *python, python};
+  if (how == KC_SEALED_READER) program = (struct sock_fprog){sizeof python / sizeof *python, python};
+  if (how == KC_SEALED_DEVICE) program = (struct sock_fprog){sizeof device / sizeof *device, device};
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)) return -1;
   /* Every thread: one that a constructor started must not stay outside. */
   return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program);

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from bench import process
+from bench.build.gpu_library import Kit, own_library
 from bench.build.toolchain import Artifact
 from bench.errors import JudgeFault
 from bench.gates.imports import python_modules
@@ -23,7 +24,7 @@ from bench.measure.stopwatch import Stopwatch
 from bench.measure.urgency import make_fair, make_urgent, urgent
 from bench.measure.warmth import warm
 from bench.native import helper
-from bench.native.helper import CALL_DIED, CALL_TIMEOUT, State, Timing
+from bench.native.helper import CALL_DIED, CALL_TIMEOUT, State, Timing, What
 from bench.runner.buffers import Arena
 from bench.runner.stance import Watched
 from bench.sandbox import RUN_OUTPUT_BYTES, Level, Sandbox, run_limits
@@ -71,9 +72,11 @@ class Runner:
         cores: Sequence[int],
         workspace: bool,
         checks: tuple[str, ...] = (),
+        kit: Kit | None = None,
     ) -> None:
         """`checks` are the options of a sanitizer that the artifact was built with: a runner of its own, without
-        a limit on addresses, and may read the files that a report needs."""
+        a limit on addresses, and may read the files that a report needs. `kit` is that of the GPU whose memory the
+        arena lies in."""
         self._sandbox = sandbox
         self._fd, self._control = helper.control_page()
         self._generation = 0
@@ -81,6 +84,7 @@ class Runner:
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`; no folder: a submission could remove it
         self.workspace = workspace
         self.checked = bool(checks)
+        self.on_device = kit is not None
         self.pid = 0
         self.urgent = False
         self._cores = tuple(cores)
@@ -92,13 +96,17 @@ class Runner:
             when = ("last" if artifact.binding else "first") if sealed else "never"
             head += [when, str(helper.python_waiter()), ",".join(python_modules())]
         else:
-            head.append(str(int(sealed) + int(sealed and self.checked)))
+            head.append(str(_seal(sealed, self.checked, self.on_device)))
+            head.append(str(own_library(kit, "borrow.hip")) if kit else "-")
+            visible += [*kit.runtime, Path(head[-1])] if kit else []
         argv = [*head, str(shim), str(artifact.path), arena.task.name, *arena.descriptions(workspace)]
         lent = arena.lent(workspace)
         fds = [self._fd, *(buffer.fd for buffer in lent)]
         limits = run_limits(sum(buffer.size for buffer in lent), CPU_S)
         if self.checked:
             limits = replace(limits, memory_bytes=None, stack_bytes=CHECKED_STACK_BYTES)
+        if self.on_device:  # its library maps all memory that a device could address
+            limits = replace(limits, memory_bytes=None)
         visible = [*visible, shim, artifact.path]
         self._killed_before = process.killed_for_memory()
         self._process = sandbox.spawn(argv, limits, folder, self._log, fds, visible)
@@ -200,9 +208,10 @@ class Runner:
     def _empty_calls(self, count: int) -> Iterator[tuple[int, int]]:
         """Time (ns) of empty calls, waking and stopping included, and how long the process had no core meanwhile."""
         for _ in range(count):
+            self._touch()
             ran_before, waited_before = self.watched.ran_and_waited_ns()
             with urgent(), warm(self._cores, WARM_LEAST_NS, self.pid) as phase:
-                timing = self._checked(self._call((), True, EMPTY_LIMIT_NS, phase), "wake")
+                timing = self._checked(self._call((), What.EMPTY, EMPTY_LIMIT_NS, phase), "wake")
             self.pause()
             yield timing.elapsed_ns, self._away_ns(timing.elapsed_ns, ran_before, waited_before)
 
@@ -257,6 +266,7 @@ class Runner:
         Raises:
             Rejected: outcome `timeout`, `crashed` or `resource`, or `tampered`: see `_check_stance`.
         """
+        self._touch()
         ran_before, waited_before = self.watched.ran_and_waited_ns()
         warm_ns = min(max(self._last_ns, WARM_LEAST_NS), WARM_MOST_NS) if timed else 0
         with (
@@ -264,7 +274,7 @@ class Runner:
             warm(self._cores, warm_ns, self.pid) as phase,
             watch.stage("kernel"),
         ):
-            timing = self._checked(self._call(slots, False, limit_ns, phase, watched), stage, limit_ns)
+            timing = self._checked(self._call(slots, What.KERNEL, limit_ns, phase, watched), stage, limit_ns)
         self.pause()
         if timing.seen != b"".join(ctypes.string_at(address, 1) for address in watched):
             message = "the kernel went on writing after it had said that it was done; finish all work before returning"
@@ -294,10 +304,16 @@ class Runner:
                 raise self._gone(stage)
             raise Rejected(Outcome.TAMPERED, "state", {"message": f"the kernel changed {changed}"})
 
+    def _touch(self) -> None:
+        """Make a GPU this process's: the judge used it last, and the switch between the two is nobody's time."""
+        if self.on_device:
+            self._checked(self._call((), What.TOUCH, EMPTY_LIMIT_NS, None), "wake")
+            self.pause()
+
     def _call(
         self,
         slots: Sequence[int],
-        empty: bool,
+        what: What,
         limit_ns: int,
         phase: ctypes.c_int | None,
         watched: Sequence[int] = (),
@@ -306,7 +322,7 @@ class Runner:
         self._generation += 1
         words = (ctypes.c_int64 * len(slots))(*slots)
         processes = self._process.pid, self.pid
-        return helper.call(self._control, self._generation, words, empty, limit_ns, *processes, phase, watched)
+        return helper.call(self._control, self._generation, words, what, limit_ns, *processes, phase, watched)
 
     def _checked(self, timing: Timing, stage: str, limit_ns: int = EMPTY_LIMIT_NS) -> Timing:
         if timing.elapsed_ns == CALL_TIMEOUT and self.watched.held():
@@ -402,6 +418,13 @@ def _program(artifact: Artifact, checks: tuple[str, ...]) -> tuple[list[str], li
         return [str(runner)], [runner]
     roots = {Path(sys.prefix), Path(sys.base_prefix)} - {Path("/usr")}
     return [sys.executable, "-I", str(_HOST)], [*sorted(roots), _HOST, helper.python_waiter()]
+
+
+def _seal(sealed: bool, checked: bool, on_device: bool) -> int:
+    """The word that tells a native runner what of the system it may call."""
+    if not sealed:
+        return 0
+    return 3 if on_device else 2 if checked else 1
 
 
 def _signal_name(number: int) -> str:

@@ -1,0 +1,66 @@
+"""A GPU that is played by this machine: the judge's own device code, and submissions, as the emulator runs them.
+
+Only the device is played: buffers, runners, checks and clocks are those of a real one. Times mean nothing.
+"""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+from kernels import court
+
+from bench.build import emulator
+from bench.build.gpu import READ
+from bench.build.gpu_library import Kit
+from bench.build.toolchain import Trace, toolchains
+from bench.court import Court
+from bench.devices.gpu import Gpu
+from bench.judge.schemas import Device, Language
+
+ROOT = Path(__file__).parents[1]
+REWRITE = """
+import pathlib, sys
+sys.path.insert(0, {root!r})
+from bench.build.hip_source import as_cpp
+source = pathlib.Path({name!r})
+source.with_suffix(".cpp").write_text(f'#line 1 "{{source.name}}"\\n' + as_cpp(source.read_text()))
+"""
+
+
+def steps(source: Path, flags: Sequence[str], entry: str | None) -> list[list[str]]:
+    """The argvs that rewrite a HIP file to C++ and build that, with the memory of a played device."""
+    chain, stem = toolchains()["hip"], source.stem
+    compile_it = [chain.compiler, *chain.flags, f"-I{ROOT}/tests/played_gpu", f"-I{emulator.HEADERS}", *flags]
+    shown = ["-nostartfiles", Trace.LINKED.of(source).name] if entry else []
+    return [
+        [sys.executable, "-c", REWRITE.format(root=str(ROOT), name=source.name)],
+        [*compile_it, "-E", f"{stem}.cpp", "-o", stem + READ],
+        [*compile_it, "-c", f"{stem}.cpp", "-o", f"{stem}.o"],
+        [*compile_it, f"{stem}.o", "-o", f"{stem}.so", *chain.libraries, *shown],
+    ]
+
+
+def kit() -> Kit:
+    """How libraries are made for the played device."""
+    return Kit(
+        device=Device.CUDA,
+        target="played",
+        compiler=toolchains()["hip"].version,
+        steps=steps,
+        languages=(Language.HIP,),
+        at_load="none",
+        visible=(ROOT / "bench", ROOT / "tests" / "played_gpu", *{Path(sys.prefix), Path(sys.base_prefix)}),
+    )
+
+
+@cache
+def played_gpu() -> Gpu:
+    return Gpu(kit())
+
+
+@cache
+def played_court() -> Court:
+    """The court of this test process on the played device."""
+    return replace(court(), gpu=played_gpu())
