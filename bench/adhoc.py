@@ -112,10 +112,8 @@ def profile_file(
 
 
 def _check_task(kernel: str, language: Language) -> None:
-    task = find_task(kernel)
-    if language not in task.manifest.languages:
-        known = ", ".join(task.manifest.languages)
-        raise UsageError(f"{kernel} is not graded in {language}; its languages: {known}")
+    if lacking := find_task(kernel).lacks(language):
+        raise UsageError(lacking)
 
 
 def record(order: GradeOrder, report: GradeReport, started: datetime, of_grade_id: str | None = None) -> None:

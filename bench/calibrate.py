@@ -55,10 +55,12 @@ def plan(tasks: Sequence[Task], inputs: int, quick: bool) -> Plan:
     """The plan of a whole calibration, or of a quick one (small sizes, one ladder grade a rung).
 
     Raises:
-        UsageError: no kernel, or no input.
+        UsageError: no kernel, one for GPUs alone, or no input.
     """
     if not tasks or inputs < 1:
         raise UsageError("a calibration needs at least one kernel and one timed input; see --kernels and --inputs")
+    if without := [task.name for task in tasks if not task.baselines]:
+        raise UsageError(f"a calibration is of this CPU, and for GPUs alone are: {', '.join(without)}; take others")
     if quick:
         return Plan(tuple(tasks), (Preset.S, Preset.M), inputs, 1, Preset.M, quick)
     return Plan(tuple(tasks), (Preset.M, Preset.L, Preset.XL), inputs, 20, Preset.XL, quick)

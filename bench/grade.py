@@ -55,7 +55,7 @@ class Work:
 
     def __post_init__(self) -> None:
         self.before = provenance.machine_state(self.court)
-        self.denominator = self.task.baselines[0]
+        self.denominator = self.task.defining_baselines[0]
 
     @property
     def seed(self) -> bytes:

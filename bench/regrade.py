@@ -222,7 +222,7 @@ def _flags(then: StoredGrade, flags_of: FlagsOf) -> Iterator[None]:
 def todays_flags(task: Task, language: Language) -> Iterator[Difference]:
     """Where the flags in force are not those of this version, for the languages of both sides."""
     today = parse_toolchains(shipped_toolchains())
-    for name in sorted({language, *map(Language.of, task.baselines)}):
+    for name in sorted({language, *map(Language.of, task.defining_baselines)}):
         used, shipped = (chains[name].command("", "") if name in chains else [] for chains in (toolchains(), today))
         if used != shipped:
             yield Difference(f"today's flags of {name}", " ".join(used), " ".join(shipped))

@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from bench.measure.sampling import TimeLimits
 from bench.measure.session import Prepared, Session
 from bench.measure.stopwatch import Stopwatch
 from bench.records import GradeOrder
-from bench.reference import Twin
+from bench.reference import OracleOf, Twin, numpy_oracle
 from bench.runner.buffers import Arena
 from bench.runner.memory import Placement
 from bench.runner.runner import Runner
@@ -38,7 +39,7 @@ def reverify(order: GradeOrder, task: Task, court: Court, watch: Stopwatch) -> d
     """Build the order's source again in a fresh folder, and call it on fresh cases in two fresh processes.
 
     The second process has more threads for OpenMP. What the first answers is held against the NumPy reference, what
-    the second answers against the float64 twin and, bit by bit, against the first.
+    the second answers against the float64 twin (where there is one) and, bit by bit, against the first.
 
     Returns:
         For the grade's provenance: how many cases there were, and on how many the two gave the same bits.
@@ -55,7 +56,7 @@ def reverify(order: GradeOrder, task: Task, court: Court, watch: Stopwatch) -> d
         with watch.stage("build"):
             artifact, _ = artifacts.make(court.sandbox, folder, task, order)
             shim = builder.call_shim(court.sandbox, task, order.language, order.workspace_bytes > 0)
-            twin = Twin(court.sandbox, task)
+            oracle_of = other_oracle(court.sandbox, task)
         session = Session(task, seed, arena, watch)
         with contextlib.ExitStack() as stack:
             first, second = (
@@ -68,8 +69,13 @@ def reverify(order: GradeOrder, task: Task, court: Court, watch: Stopwatch) -> d
             )
             first.load(timed=False)
             second.load(timed=False)
-            same = [agree(session, case, first, second, twin, number) for number, case in enumerate(cases)]
+            same = [agree(session, case, first, second, oracle_of, number) for number, case in enumerate(cases)]
     return {"cases": len(cases), "same_bits": sum(same)}
+
+
+def other_oracle(sandbox: Sandbox, task: Task) -> OracleOf:
+    """The float64 twin, or the NumPy reference once more for a kernel without a baseline that runs here."""
+    return Twin(sandbox, task).oracle if task.baselines else partial(numpy_oracle, task)
 
 
 def with_more_threads(court: Court) -> Sandbox:
@@ -79,14 +85,14 @@ def with_more_threads(court: Court) -> Sandbox:
     return replace(sandbox, variables={**sandbox.variables, "OMP_NUM_THREADS": str(threads)})
 
 
-def agree(session: Session, case: Case, first: Runner, second: Runner, twin: Twin, number: int) -> bool:
+def agree(session: Session, case: Case, first: Runner, second: Runner, oracle_of: OracleOf, number: int) -> bool:
     """Call both on one case; whether they gave the same bits. Faults are as in `reverify`."""
     placement = (Placement.TAIL, Placement.HEAD, Placement.MIDDLE)[number % 3]
     prepared = session.prepare(case, placement=placement)
     limits = TimeLimits()
     session.call(first, prepared, limits.now_ns)
     answer = {name: prepared.views[name].copy() for name in session.task.outputs}
-    again = session.prepare(case, twin.oracle, placement)
+    again = session.prepare(case, oracle_of, placement)
     try:
         session.call(second, again, limits.now_ns)
     except Rejected as rejected:

@@ -16,7 +16,7 @@ from bench import yaml_lines
 from bench.errors import TaskError, UsageError
 from bench.evaluation import EvaluationTool
 from bench.expressions import Expression
-from bench.judge.schemas import SUFFIXES, Language, Preset
+from bench.judge.schemas import GPU_LANGUAGES, SUFFIXES, Language, Preset
 from bench.reserved import free_name
 from bench.wording import FieldFault, did_you_mean, first_fault
 from bench.yaml_lines import YamlFault
@@ -141,7 +141,10 @@ class GpuTrack(_Closed):
 
 
 class Manifest(_Closed):
-    """The content of `task.yaml`. `mutants` says why a kind of mutant does not apply; `magnitude` is words."""
+    """The content of `task.yaml`. `mutants` says why a kind of mutant does not apply; `magnitude` is words.
+
+    A kernel that is written for GPUs alone has no `baselines`, which are those of the CPU track.
+    """
 
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,62}$"), AfterValidator(free_name)]
     suite: str
@@ -155,7 +158,7 @@ class Manifest(_Closed):
     tolerance: Annotated[float, Field(gt=0)] = 4.0
     magnitude: str = MAGNITUDE
     languages: Annotated[tuple[Language, ...], Field(min_length=1)]
-    baselines: Annotated[tuple[str, ...], Field(min_length=1)] = ("baseline.c",)
+    baselines: tuple[str, ...] = ("baseline.c",)
     gpu: GpuTrack | None = None
     tags: tuple[str, ...] = ()
     mutants: dict[str, str] = {}
@@ -191,6 +194,13 @@ class Manifest(_Closed):
     def _has_a_gpu_track(self) -> Self:
         if (Language.HIP in self.languages) != (self.gpu is not None):
             raise FieldFault("gpu", "'gpu' and the language hip go together; give both, or neither")
+        return self
+
+    @model_validator(mode="after")
+    def _has_baselines_for_cpus(self) -> Self:
+        if bool(self.baselines) == GPU_LANGUAGES.issuperset(self.languages):
+            said = "a kernel in a language of CPUs has at least one; one in hip alone has none: write 'baselines: []'"
+            raise FieldFault("baselines", said)
         return self
 
     @model_validator(mode="after")
@@ -266,12 +276,26 @@ class Task:
 
     @property
     def baselines(self) -> list[Path]:
+        """Plain sources for a CPU; none where the kernel is written for GPUs alone."""
         return [self.folder / name for name in self.manifest.baselines]
 
     @property
     def gpu_baselines(self) -> list[Path]:
         """Plain sources for a GPU; none where the kernel has no GPU track."""
         return [self.folder / name for name in self.manifest.gpu.baselines] if self.manifest.gpu else []
+
+    @property
+    def defining_baselines(self) -> list[Path]:
+        """What a grade's numbers refer to, at least one: the baselines for CPUs, or for GPUs where it has no others."""
+        return self.baselines or self.gpu_baselines
+
+    def lacks(self, language: Language) -> str:
+        """Why the kernel is not graded in a language; an empty text when it is."""
+        known = self.manifest.languages
+        if language in known:
+            return ""
+        only = "; it is a kernel for GPUs alone" if GPU_LANGUAGES.issuperset(known) else ""
+        return f"{self.name} is written in {', '.join(known)}, not in {language}{only}"
 
     def controls(self, kind: str) -> list[Path]:
         """Control submissions of one of CONTROL_KINDS (never staged to an agent)."""
@@ -280,9 +304,9 @@ class Task:
 
     @cached_property
     def files(self) -> dict[str, bytes]:
-        """What defines a grade of this kernel, by role: manifest, reference and baselines."""
+        """What defines a grade of this kernel, by role: manifest, reference and the defining baselines."""
         named = {"manifest": self.folder / "task.yaml", "reference": self.reference}
-        named |= {f"baseline:{path.name}": path for path in self.baselines}
+        named |= {f"baseline:{path.name}": path for path in self.defining_baselines}
         return {role: path.read_bytes() for role, path in named.items()}
 
     @property
@@ -334,7 +358,7 @@ def load_task(folder: Path) -> Task:
                 where = f"{path}:{document.line(keys)}: {'.'.join(keys)}"
                 raise TaskError(f"{where}: {baseline.name}: {error}") from error
     # Baselines for GPUs are not among the texts of a CPU's grade, of which this may be all that was kept.
-    for needed in [task.reference, *task.baselines]:
+    for needed in [task.reference, *task.defining_baselines]:
         if not needed.is_file():
             raise TaskError(f"{path}:1: the kernel lacks {needed.name}; put it beside the manifest")
     return task

@@ -46,16 +46,21 @@ class Check:
 
 
 def validate(task: Task, court: Court) -> Iterator[Check]:
-    """All checks of one kernel, as they are made; a reference or baseline that does not work at all ends them."""
+    """All checks of one kernel, as they are made; a reference or baseline that does not work at all ends them.
+
+    A kernel for GPUs alone has neither a float64 twin on this CPU nor mutants.
+    """
     yield from _manifest(task)
     yield from _controls_named(task)
+    oracle = "twin" if task.baselines else "reference"
     try:
-        yield from _twin(task, court)
+        yield from _twin(task, court) if task.baselines else _reference(task)
     except KernelcourtError as error:
-        yield Check("twin", Verdict.FAIL, f"{error}\n(no submission was tried: mend this first)")
+        yield Check(oracle, Verdict.FAIL, f"{error}\n(no submission was tried: mend this first)")
         return
     yield from _controls(task, court)
-    yield from _mutants(task, court)
+    if task.baselines:  # mutants are written in C
+        yield from _mutants(task, court)
 
 
 def worst(checks: Sequence[Check]) -> Verdict:
@@ -96,6 +101,20 @@ def _controls_named(task: Task) -> Iterator[Check]:
             yield Check(path.name, Verdict.FAIL, note)
 
 
+def _reference(task: Task) -> Iterator[Check]:
+    """The NumPy reference gives a value for every case of S; a baseline for GPUs has no twin on this CPU."""
+    seed = seeds.new_root()
+    variants = max(len(argument.values) for argument in task.arguments.values()) or 1
+    start = time.perf_counter()
+    for variant in range(variants):
+        case = Case("validate", f"S{variant}", task.size(Preset.S), variant)
+        numpy_oracle(task, _inputs(task, case, seed), case.sizes)
+    seconds = (time.perf_counter() - start) / variants
+    if seconds > SOLVE_S_LIMIT_S:
+        yield Check("reference S", Verdict.WARN, f"it takes {seconds:.1f} s, more than a second")
+    yield Check("reference", Verdict.PASS, "runs at S")
+
+
 def _twin(task: Task, court: Court) -> Iterator[Check]:
     """The float64 twin of the baseline gives what NumPy gives, at S and M, in every family."""
     twin, seed = Twin(court.sandbox, task), seeds.new_root()
@@ -116,14 +135,7 @@ def _twin(task: Task, court: Court) -> Iterator[Check]:
 
 def _disagreement(task: Task, twin: Twin, case: Case, seed: bytes) -> str:
     """Where twin and NumPy differ by more than a small share of the bound, or an empty text."""
-    inputs: dict[str, Any] = {}
-    for name, argument in task.arguments.items():
-        if argument.role is Role.SCALAR:
-            inputs[name] = scalar_value(case, seed, name, argument)
-        elif argument.values:
-            limit = int(argument.bound(case.sizes)) if argument.bound else 0
-            key, shape = case.key(seed, name), task.shape(name, case.sizes)
-            inputs[name] = draw(argument, case.family(argument), key, shape, limit)
+    inputs = _inputs(task, case, seed)
     by_numpy, by_twin = numpy_oracle(task, inputs, case.sizes), twin.oracle(inputs, case.sizes)
     for name, argument in task.outputs.items():
         limits = bound(task, str(argument.dtype), case.sizes)
@@ -141,6 +153,19 @@ def _disagreement(task: Task, twin: Twin, case: Case, seed: bytes) -> str:
             )
             return f"{name}[{found.first}] at {case.sizes}: twin {got!r}, NumPy {expected!r} ({found.count} differ)"
     return ""
+
+
+def _inputs(task: Task, case: Case, seed: bytes) -> dict[str, Any]:
+    """Inputs, indices, in-outs and scalars of a case, by name, drawn in NumPy."""
+    inputs: dict[str, Any] = {}
+    for name, argument in task.arguments.items():
+        if argument.role is Role.SCALAR:
+            inputs[name] = scalar_value(case, seed, name, argument)
+        elif argument.values:
+            limit = int(argument.bound(case.sizes)) if argument.bound else 0
+            key, shape = case.key(seed, name), task.shape(name, case.sizes)
+            inputs[name] = draw(argument, case.family(argument), key, shape, limit)
+    return inputs
 
 
 def _controls(task: Task, court: Court) -> Iterator[Check]:

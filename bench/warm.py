@@ -21,7 +21,8 @@ def warm(order: WarmOrder, court: Court) -> None:
     with court.building(Stopwatch()):
         for baseline in task.baselines:
             builder.denominator(sandbox, baseline)
-        builder.twin(sandbox, task.baselines[0])
+        for baseline in task.baselines[:1]:
+            builder.twin(sandbox, baseline)
         for language in {*order.languages, *map(Language.of, task.baselines)}:
             builder.call_shim(sandbox, task, language)
     reference_function(task, task.name)

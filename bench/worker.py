@@ -94,8 +94,8 @@ def answer(line: str, court: Court) -> dict[str, Any]:
 
 
 def self_grade(court: Court, languages: Sequence[Language] = ()) -> None:
-    """Grade the first kernel's own baseline at S, and in each other language of `languages` (those of the setups) an
-    honest control: toolchains, sandbox and clock work, or the judge is unfit.
+    """Grade a baseline of the first kernel for CPUs at S, and in each other language of `languages` (those of the
+    setups) an honest control: toolchains, sandbox and clock work, or the judge is unfit.
 
     Raises:
         EnvironmentFault: the compiler of one of the languages was not found.
@@ -107,8 +107,9 @@ def self_grade(court: Court, languages: Sequence[Language] = ()) -> None:
     tasks = [task for task in select("all") if task.manifest.platform.status == "active"]
     if not tasks:
         raise JudgeFault("the corpus holds no active kernel; set KCOURT_TASKS_DIR to a folder of kernels")
-    own = tasks[0].baselines[0]
-    must_solve(tasks[0], own, court)
+    first = next((task for task in tasks if task.baselines), tasks[0])
+    own = first.defining_baselines[0]
+    must_solve(first, own, court)
     controls = [(task, path) for task in tasks for path in task.controls("honest")]
     for language in set(languages) - {Language.of(own)}:
         for task, path in [control for control in controls if Language.of(control[1]) is language][:1]:

@@ -153,6 +153,23 @@ TWICE_FILES = {
     "controls/wrong_tail.c": TWICE_C.format("for (int64_t i = 0; i < n / 4 * 4; i++) out[i] = 2 * x[i];"),
 }
 
+# The same for GPUs alone.
+TWICE_GPU: dict[str, Any] = TWICE | {"languages": ["hip"], "gpu": {}, "baselines": []}
+TWICE_HIP = (
+    "#include <hip/hip_runtime.h>\n#include <stdint.h>\n"
+    "__global__ void each(const float *x, float *out, int64_t n)\n"
+    "{{ const int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; {} }}\n"
+    'extern "C" void twice(const float *x, float *out, int64_t n, hipStream_t stream)\n'
+    "{{ each<<<(n + 255) / 256, 256, 0, stream>>>(x, out, n); }}\n"
+)
+TWICE_GPU_FILES = {
+    "reference.py": TWICE_FILES["reference.py"],
+    "baseline.hip": TWICE_HIP.format("if (i < n) out[i] = 2 * x[i];"),
+    "controls/honest_sum.hip": TWICE_HIP.format("if (i < n) out[i] = x[i] + x[i];"),
+    "controls/honest_back.hip": TWICE_HIP.format("if (i < n) out[n - 1 - i] = 2 * x[n - 1 - i];"),
+    "controls/wrong_tail.hip": TWICE_HIP.format("if (i < n / 4 * 4) out[i] = 2 * x[i];"),
+}
+
 
 def write_kernel(root: Path, manifest: dict[str, Any] = TWICE, files: dict[str, str] = TWICE_FILES) -> Path:
     """Put a kernel under `root/<suite>/<name>` and return its folder; JSON is YAML."""

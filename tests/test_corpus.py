@@ -8,7 +8,7 @@ import pytest
 from bench import abi
 from bench.inputs import Case
 from bench.judge.contract import described, tolerance_in_words
-from bench.judge.schemas import Language, Preset
+from bench.judge.schemas import GPU_LANGUAGES, Language, Preset
 from bench.measure.session import Session
 from bench.measure.stopwatch import Stopwatch
 from bench.mutants import KINDS
@@ -86,8 +86,14 @@ def test_most_kernels_have_a_faster_solution_in_c() -> None:
     assert len(fast) >= 10
 
 
-def test_all_first_languages(task: Task) -> None:
-    assert {Language.C, Language.CPP, Language.FORTRAN, Language.PYTHON} <= set(task.manifest.languages)
+def test_a_kernel_is_for_all_first_languages_or_for_gpus_alone(task: Task) -> None:
+    first = {Language.C, Language.CPP, Language.FORTRAN, Language.PYTHON}
+    assert first <= set(task.manifest.languages) or set(task.manifest.languages) <= GPU_LANGUAGES
+
+
+def test_the_tag_gpu_lists_every_kernel_with_a_gpu_track(task: Task) -> None:
+    assert (task.name in {one.name for one in select("gpu")}) == bool(task.gpu_baselines)
+    assert ("gpu" in task.manifest.tags) == bool(task.gpu_baselines)
 
 
 def test_exemptions_name_kinds_of_mutants_and_say_why(task: Task) -> None:

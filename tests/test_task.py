@@ -76,7 +76,12 @@ MISTAKES: dict[str, tuple[Change, str, str]] = {
     "hip without a GPU track": (top(languages=["c", "hip"]), "gpu", "go together; give both, or neither"),
     "a GPU track without hip": (top(gpu={}), "gpu", "go together; give both, or neither"),
     "a width that no wave has": (top(languages=["c", "hip"], gpu={"waves": [48]}), "gpu.waves.0", "32 or 64"),
-    "no baseline": (top(baselines=[]), "baselines", "at least 1 item"),
+    "no baseline": (top(baselines=[]), "baselines", "in a language of CPUs has at least one"),
+    "a baseline for CPUs that nothing is compared with": (
+        top(languages=["hip"], gpu={}),
+        "baselines",
+        "in hip alone has none: write 'baselines: []'",
+    ),
     "tolerance": (top(tolerance=0), "tolerance", "greater than 0"),
     "kernel name": (top(name="Twice!"), "name", "should match pattern"),
     "another kernel's name": (top(name="thrice"), "name", "'thrice' must be the folder's name, 'twice'"),

@@ -128,8 +128,8 @@ def test_the_worst_verdict_counts() -> None:
     assert worst([check(Verdict.WARN), check(Verdict.FAIL), check(Verdict.PASS)]) is Verdict.FAIL
 
 
-@pytest.mark.parametrize("task", select("all"), ids=lambda task: str(task.name))
-def test_every_kernel_has_mutants_or_says_why_not(task: Any) -> None:
+@pytest.mark.parametrize("task", [task for task in select("all") if task.baselines], ids=lambda task: str(task.name))
+def test_every_kernel_of_cpus_has_mutants_or_says_why_not(task: Any) -> None:
     made = mutants(task)
     assert tuple(made) == KINDS
     written = [source for source in made.values() if source is not None]

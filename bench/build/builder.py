@@ -160,5 +160,5 @@ def _compile(
 
 def policy_stamp(task: Task) -> str:
     """Identity of a track's denominator policy: baselines, flags and the racing rule (the fastest baseline)."""
-    built_by = [repr(toolchains()[Language.of(path).value]) for path in task.baselines]
-    return content_key(*(path.read_bytes() for path in task.baselines), *built_by, "fastest")
+    built_by = [repr(toolchains()[Language.of(path).value]) for path in task.defining_baselines]
+    return content_key(*(path.read_bytes() for path in task.defining_baselines), *built_by, "fastest")

@@ -94,7 +94,7 @@ def show(kernel: Annotated[str, typer.Argument(help="Name of a kernel.")], as_js
     for name, edges in task.manifest.edge.items():
         typer.echo(f"  edge {name}: {', '.join(map(str, edges))}")
     typer.echo(f"\n  {tolerance_in_words(task)}")
-    baselines = ", ".join(map(str, task.baselines))
+    baselines = ", ".join(map(str, (*task.baselines, *task.gpu_baselines)))
     typer.echo(f"\n  baseline {baselines}\n  reference {task.reference}\n  task_hash {task.hash}")
 
 

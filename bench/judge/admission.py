@@ -100,11 +100,8 @@ def _delivered(request: GradeRequest, caller: Caller, config: JudgeConfig) -> tu
     task = known_task(request.kernel)
     _check_kernel(task.name, caller)
     source, library = _delivery(request, language, config)
-    if language not in task.manifest.languages:
-        offered = ", ".join(task.manifest.languages)
-        raise Refused(
-            400, "wrong_language", f"{task.name} is written in {offered}, not in {language}; send one of those"
-        )
+    if lacking := task.lacks(language):
+        raise Refused(400, "wrong_language", f"{lacking}; send one of those")
     _check_rank(request.rank, caller, config)
     _check_workspace(request.workspace_bytes)
     return language, source, library

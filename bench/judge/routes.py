@@ -93,7 +93,7 @@ class Endpoints:
 
     async def baseline(self, kernel: str) -> dict[str, Any]:
         """The kernel's denominators and their median times on this rank, null before one was timed."""
-        names = known_task(kernel).manifest.baselines
+        names = [path.name for path in known_task(kernel).defining_baselines]
         times = {name: {"median_ns": self._service.denominator_ns(kernel, name)} for name in names}
         return {"kernel": kernel, "rank": self._config.rank, "denominators": times}
 

@@ -42,6 +42,10 @@ class Language(StrEnum):
         raise ValueError(f"no language has the suffix '{suffix}'; known: {known}")
 
 
+# Languages whose submissions are called on device pointers; the others run on a CPU.
+GPU_LANGUAGES = frozenset({Language.HIP})
+
+
 class Device(StrEnum):
     """What a grade is made on: a CPU, a GPU of AMD (`hip`) or of NVIDIA (`cuda`).
 

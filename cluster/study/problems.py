@@ -55,12 +55,8 @@ def _check(problem: Problem, setup: str, where: Path | str) -> None:
         raise
     except UsageError as error:
         raise ConfigError(f"{where}: {error}") from error
-    if problem.language not in task.manifest.languages:
-        known = ", ".join(task.manifest.languages)
-        raise ConfigError(
-            f"{where}: kernel '{task.name}' is not written in {problem.language}; "
-            f"set LANGUAGE to one that it has ({known}), or leave the kernel out"
-        )
+    if lacking := task.lacks(problem.language):
+        raise ConfigError(f"{where}: {lacking}; set LANGUAGE to one that it has, or leave the kernel out")
 
 
 def read_problems(path: Path) -> list[Problem]:
