@@ -45,7 +45,9 @@ def declaration(task: Task, language: Language) -> str:
             return f'extern "C" void {task.name}({_parameters(task)});'
         case Language.HIP:
             return f'extern "C" void {task.name}({_parameters(task)}, hipStream_t stream);'
-        case Language.PYTHON:
+        case Language.CUDA:
+            return f'extern "C" void {task.name}({_parameters(task)}, cudaStream_t stream);'
+        case Language.PYTHON | Language.TRITON:
             return f"def {task.name}({', '.join(task.arguments)}):"
         case Language.FORTRAN:
             return _subroutine(task)

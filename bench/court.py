@@ -9,7 +9,7 @@ from bench.build.gpu_library import Kit
 from bench.devices.gpu import Gpu
 from bench.errors import EnvironmentFault, UsageError
 from bench.evaluation import NO_TOOLS, Plan
-from bench.judge.schemas import Device, Language
+from bench.judge.schemas import WITHOUT_A_GPU, Device, Language, not_graded
 from bench.measure.cores import CorePlan, available_cores, plan_cores
 from bench.measure.lease import timing_lease
 from bench.measure.stopwatch import Stopwatch
@@ -42,12 +42,10 @@ class Court:
         Raises:
             UsageError: nothing here does.
         """
-        if self.gpu:
-            if language not in self.gpu.kit.languages:
-                takes = ", ".join(self.gpu.kit.languages)
-                raise UsageError(f"the device {self.gpu.kit.device} grades {takes}, and not {language}")
-            return self.gpu.kit.device
-        return Device.EMULATED if language is Language.HIP else Device.CPU
+        devices = (self.gpu.kit.device,) if self.gpu else WITHOUT_A_GPU
+        if why := not_graded(language, devices):
+            raise UsageError(why)
+        return next(device for device in devices if language in device.languages)
 
     @property
     def untimed(self) -> tuple[int, ...]:

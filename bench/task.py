@@ -10,7 +10,16 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from bench import yaml_lines
 from bench.errors import TaskError, UsageError
@@ -144,6 +153,7 @@ class Manifest(_Closed):
     """The content of `task.yaml`. `mutants` says why a kind of mutant does not apply; `magnitude` is words.
 
     A kernel that is written for GPUs alone has no `baselines`, which are those of the CPU track.
+    Once validated, `languages` has all that kernels with a GPU track take, where the text lists hip alone.
     """
 
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,62}$"), AfterValidator(free_name)]
@@ -190,8 +200,18 @@ class Manifest(_Closed):
             self._evaluate(values)
         return self
 
+    @field_validator("languages")
+    @classmethod
+    def _hip_stands_for_the_others(cls, languages: tuple[Language, ...]) -> tuple[Language, ...]:
+        """A kernel with a GPU track takes every language of GPUs: none of them needs a file of the kernel's own."""
+        implied = GPU_LANGUAGES if Language.HIP in languages else ()
+        return tuple(dict.fromkeys((*languages, *(language for language in Language if language in implied))))
+
     @model_validator(mode="after")
     def _has_a_gpu_track(self) -> Self:
+        alone = ", ".join(sorted(GPU_LANGUAGES.intersection(self.languages)))
+        if alone and Language.HIP not in self.languages:
+            raise FieldFault("languages", f"{alone} needs no mention beside hip, which stands for it; list hip")
         if (Language.HIP in self.languages) != (self.gpu is not None):
             raise FieldFault("gpu", "'gpu' and the language hip go together; give both, or neither")
         return self

@@ -15,7 +15,7 @@ from bench.build.toolchain import Artifact
 from bench.court import Court, open_court
 from bench.gates import artifacts
 from bench.grade import grade
-from bench.judge.schemas import Kind, Language, Preset
+from bench.judge.schemas import Kind, Language, Preset, not_graded
 from bench.records import GradeOrder, GradeReport, SubmissionOrder
 from bench.sandbox import Level, Sandbox
 from bench.task import Task, tasks_root
@@ -70,8 +70,11 @@ HONEST_PYTHON = axpy_py("numpy.add(a * x, y, out=out)")
 NEEDS_GFORTRAN = pytest.mark.skipif(
     shutil.which("gfortran") is None, reason="gfortran is not installed; on Debian: apt-get install gfortran"
 )
+# Those that are graded where there is no GPU.
 LANGUAGES = [
-    pytest.param(language, marks=NEEDS_GFORTRAN if language is Language.FORTRAN else ()) for language in Language
+    pytest.param(language, marks=NEEDS_GFORTRAN if language is Language.FORTRAN else ())
+    for language in Language
+    if not not_graded(language)
 ]
 
 

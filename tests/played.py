@@ -17,7 +17,7 @@ from bench.build.gpu_library import Kit
 from bench.build.toolchain import Trace, toolchains
 from bench.court import Court
 from bench.devices.gpu import Gpu
-from bench.judge.schemas import Device, Language
+from bench.judge.schemas import Device
 
 ROOT = Path(__file__).parents[1]
 REWRITE = """
@@ -49,7 +49,6 @@ def kit() -> Kit:
         target="played",
         compiler=toolchains()["hip"].version,
         steps=steps,
-        languages=(Language.HIP,),
         at_load="none",
         visible=(ROOT / "bench", ROOT / "tests" / "played_gpu", *{Path(sys.prefix), Path(sys.base_prefix)}),
     )

@@ -245,14 +245,15 @@ def test_a_triton_file_that_is_not_compiled(kcourt, tmp_path, source, says):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("axpy", "mine.c", "--target", "gfx942"), "only HIP (.hip) and Triton (.py)"),
+        (("axpy", "mine.c", "--target", "gfx942"), "only HIP (.hip), CUDA (.cu) and Triton (.py)"),
+        (("axpy", "mine.cu", "--target", "gfx942"), "mine.cu: CUDA is not compiled for gfx942, a GPU of AMD"),
         (("axpy", "mine.hip", "--target", "gfx906"), "gfx906"),
         (("axpi", "mine.hip", "--target", "gfx942"), "axpy"),
         (("axpy", "absent.hip", "--target", "gfx942"), "cannot be read"),
     ],
 )
 def test_a_wrong_command_line_is_a_usage_error(kcourt, tmp_path, arguments, says):
-    for name in ("mine.c", "mine.hip"):
+    for name in ("mine.c", "mine.hip", "mine.cu"):
         (tmp_path / name).write_text(HOARDER)
     done = kcourt("build", *arguments)
     assert (done.code, says in done.err) == (2, True), done.err

@@ -3,12 +3,12 @@
 from pathlib import Path
 
 from bench import abi
-from bench.build import emulator, gpu_library, python
+from bench.build import emulator, gpu_library, nvidia, python
 from bench.build.gpu_library import Kit
 from bench.build.toolchain import Artifact, compile_shared, toolchains
 from bench.cache import cached, content_key, default_cache, processor
 from bench.errors import EnvironmentFault, JudgeFault
-from bench.judge.schemas import Language
+from bench.judge.schemas import GPU_LANGUAGES, Language, not_graded
 from bench.sandbox import Sandbox, scratch_folder
 from bench.task import Task
 from bench.verdict import Rejected
@@ -29,7 +29,10 @@ def build_submission(
 
     Raises:
         Rejected: outcome `build_failed`, with the compiler's log.
+        EnvironmentFault: nothing here runs what would come of it.
     """
+    if not kit and (why := not_graded(language)):
+        raise EnvironmentFault(why)
     path = folder / f"{task.name}{language.suffix}"
     path.write_text(source, encoding="utf-8")
     if language is Language.PYTHON:
@@ -55,6 +58,8 @@ def submission_commands(language: Language, kernel: str, kit: Kit | None = None)
 
 def build_command(language: Language, kernel: str = "<kernel>") -> str:
     """The command line that makes the code of a submission, for the contract that an agent reads."""
+    if language is Language.CUDA:
+        return " ".join(nvidia.library_command(f"{kernel}{language.suffix}", f"{kernel}.so"))
     if language.value not in toolchains():
         return f"none: {kernel}{language.suffix} is imported as it is"
     return " ".join(toolchains()[language.value].command(f"{kernel}{language.suffix}", f"{kernel}.so"))
@@ -62,6 +67,8 @@ def build_command(language: Language, kernel: str = "<kernel>") -> str:
 
 def lacking(language: Language) -> str:
     """Why nothing can be built in this language here, or an empty text."""
+    if why := not_graded(language):
+        return why
     try:
         if chain := toolchains().get(language.value):
             _ = chain.version
@@ -91,7 +98,7 @@ def call_shim(sandbox: Sandbox, task: Task, language: Language, workspace: bool 
     if language is Language.PYTHON:
         text = abi.python_shim(task, workspace)
         return cached(folder, content_key(text), ".py", lambda target: _write(target, text))
-    text = abi.c_shim(task, workspace, stream=language is Language.HIP)
+    text = abi.c_shim(task, workspace, stream=language in GPU_LANGUAGES)
     what = f"the call shim of {task.name}"
     return cached(
         folder, content_key(text), ".so", lambda target: _compile(sandbox, what, text, Language.C, (), target)

@@ -39,7 +39,6 @@ class Kit:
     target: str
     compiler: str
     steps: Steps
-    languages: tuple[Language, ...]
     at_load: str
     visible: tuple[Path, ...] = ()
     headers: Path | None = None
@@ -81,7 +80,6 @@ def nvidia_kit(target: Target) -> Kit:
         target=target,
         compiler=nvidia.version(nvcc),
         steps=steps,
-        languages=(Language.HIP,),
         at_load="_ZL24__sti____cudaRegisterAllv",
         visible=() if cuda.is_relative_to("/usr") else (cuda,),
         headers=nvidia.HEADERS,
@@ -116,7 +114,6 @@ def amd_kit(target: Target) -> Kit:
         target=target,
         compiler=amd.version(hipcc),
         steps=steps,
-        languages=(Language.HIP,),
         at_load="__hip_module_ctor",
         visible=() if rocm.is_relative_to("/usr") else (rocm,),
         runtime=(rocm / "lib",),

@@ -51,6 +51,11 @@ def plan(source: str, target: Target) -> Plan:
     )
 
 
+def library_command(source: str, output: str) -> list[str]:
+    """The argv that makes a library for the GPU that is there, as an author would."""
+    return ["nvcc", "-arch=native", *FLAGS, "-shared", "-Xcompiler", "-fPIC", source, "-o", output]
+
+
 def find_nvcc() -> str:
     """nvcc on PATH, in its usual places, or from NVIDIA's Python packages; raises EnvironmentFault without one."""
     for place in ("nvcc", *_NVCC):

@@ -27,6 +27,21 @@ def compile_hip(sandbox: Sandbox, folder: Path, source: Path, target: Target, pl
     vendor = _vendor(target)
     if vendor.headers:
         shutil.copytree(vendor.headers, folder, dirs_exist_ok=True)
+    return _compile(sandbox, folder, source, target, plan)
+
+
+def compile_cuda(sandbox: Sandbox, folder: Path, source: Path, target: Target) -> CodeObject:
+    """The same of a CUDA file, which no header of ours helps.
+
+    Raises:
+        Rejected: the compiler failed or was over its limits (`build_failed`), with its log.
+        EnvironmentFault: there is no nvcc here.
+    """
+    return _compile(sandbox, folder, source, target, nvidia.plan(source.name, target))
+
+
+def _compile(sandbox: Sandbox, folder: Path, source: Path, target: Target, plan: Plan) -> CodeObject:
+    vendor = _vendor(target)
     code = source.with_suffix(vendor.code)
     done = sandbox.run(["sh", "-c", " && ".join(map(shlex.join, plan.steps))], BUILD_LIMITS, folder, plan.visible)
     if not done.ok or not code.is_file():

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from bench.judge.schemas import Language, Outcome
 from bench.verdict import Rejected
 
-C_LIKE = (Language.C, Language.CPP, Language.HIP)
+C_LIKE = (Language.C, Language.CPP, Language.HIP, Language.CUDA)
 _SPACES = "\t\v\f"
 # Control, format (zero width, direction), surrogate and private characters, line and paragraph separators.
 _HIDING = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
@@ -93,11 +93,11 @@ def _rejected(number: int, what: str) -> Rejected:
 def code_only(source: str, language: Language) -> str:
     """`source` with comments and literals blanked, line by line as it was."""
     match language:
-        case Language.C | Language.CPP | Language.HIP:
+        case Language.C | Language.CPP | Language.HIP | Language.CUDA:
             return C_LITERALS.sub(lambda found: found[0] if found["number"] else blank(found[0]), source)
         case Language.FORTRAN:
             return _FORTRAN_LITERALS.sub(lambda found: blank(found[0]), source)
-        case Language.PYTHON:
+        case Language.PYTHON | Language.TRITON:
             return "\n".join(_python_names(source))
 
 

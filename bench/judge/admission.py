@@ -26,6 +26,7 @@ from bench.judge.schemas import (
     Kind,
     Language,
     ProfileRequest,
+    not_graded,
     not_profiled,
 )
 from bench.judge.submission import Submission
@@ -57,6 +58,8 @@ def admit(kind: Kind, body: bytes, headers: Headers, caller: Caller, config: Jud
     request = parse(body, GradeRequest)
     said = read_headers(headers, caller)
     language, source, library = _delivered(request, caller, config)
+    if why := not_graded(language):
+        raise Refused(400, "wrong_language", why)
     return Submission(
         kind=said.kind or kind,
         caller=caller,

@@ -6,6 +6,7 @@ Needs pydantic only, because the agent container has nothing else.
 import hashlib
 import hmac
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path, PurePath
@@ -15,7 +16,16 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_vali
 
 from bench.errors import ConfigError
 
-SUFFIXES = {"c": ".c", "cpp": ".cpp", "fortran": ".f90", "python": ".py", "hip": ".hip"}
+# How the file of a language ends. Triton is Python, too, and told from it by the end of the name.
+SUFFIXES = {
+    "c": ".c",
+    "cpp": ".cpp",
+    "fortran": ".f90",
+    "python": ".py",
+    "hip": ".hip",
+    "cuda": ".cu",
+    "triton": "_triton.py",
+}
 
 
 class Language(StrEnum):
@@ -26,24 +36,27 @@ class Language(StrEnum):
     FORTRAN = "fortran"
     PYTHON = "python"
     HIP = "hip"
+    CUDA = "cuda"
+    TRITON = "triton"
 
     @property
     def suffix(self) -> str:
+        """What the name of a file ends in, behind the kernel's name: `.c`, `_triton.py`."""
         return SUFFIXES[self.value]
 
     @classmethod
     def of(cls, path: PurePath | str) -> Self:
-        """The language of a file, by its suffix; raises ValueError when it is no language's."""
-        suffix = PurePath(path).suffix
-        for language in cls:
-            if language.suffix == suffix:
+        """The language of a file, by the longest suffix that fits; raises ValueError when it is no language's."""
+        name = PurePath(path).name
+        for language in sorted(cls, key=lambda one: len(one.suffix), reverse=True):
+            if name.endswith(language.suffix) and name != language.suffix:
                 return language
         known = ", ".join(f"{language.suffix} ({language})" for language in cls)
-        raise ValueError(f"no language has the suffix '{suffix}'; known: {known}")
+        raise ValueError(f"no language has the suffix '{PurePath(path).suffix}'; known: {known}")
 
 
 # Languages whose submissions are called on device pointers; the others run on a CPU.
-GPU_LANGUAGES = frozenset({Language.HIP})
+GPU_LANGUAGES = frozenset({Language.HIP, Language.CUDA, Language.TRITON})
 
 
 class Device(StrEnum):
@@ -56,6 +69,30 @@ class Device(StrEnum):
     HIP = "hip"
     CUDA = "cuda"
     EMULATED = "emulated"
+
+    @property
+    def languages(self) -> tuple[Language, ...]:
+        """What it grades."""
+        if self is Device.CUDA:
+            return (Language.HIP, Language.CUDA)
+        if self in (Device.HIP, Device.EMULATED):
+            return (Language.HIP,)
+        return tuple(language for language in Language if language not in GPU_LANGUAGES)
+
+
+# What grades where there is no GPU.
+WITHOUT_A_GPU = (Device.CPU, Device.EMULATED)
+
+
+def not_graded(language: Language, devices: Iterable[Device] = WITHOUT_A_GPU) -> str:
+    """Why none of these devices grades this language; an empty text when one does."""
+    devices = tuple(devices)
+    if any(language in device.languages for device in devices):
+        return ""
+    return (
+        f"{language} needs a GPU, and is not graded on {' and '.join(devices)}; see with `kcourt build` whether it "
+        "compiles, or grade it on a machine with a GPU, with `--device cuda`"
+    )
 
 
 class Preset(StrEnum):

@@ -39,7 +39,7 @@ def _sent(db: Connection, episode: Trajectory) -> Iterator[Sent]:
         grade = stored_grade(db, point.grade_id)
         text = grade.texts.get("submission") if grade else None
         if text is not None:
-            yield Sent(TOOLS[point.kind], Path(text.name).suffix, text.content)
+            yield Sent(TOOLS[point.kind], text.name.removeprefix(episode.assignment.kernel), text.content)
 
 
 def write_plan(episodes: dict[str, list[Sent]], folder: Path) -> Path:

@@ -101,13 +101,13 @@ def _needed(task: Task, language: Language, kind: str) -> Path:
 
 
 def _control(task: Task, language: Language, kind: str) -> Path | None:
-    return next((path for path in task.controls(kind) if path.suffix == language.suffix), None)
+    return next((path for path in task.controls(kind) if Language.of(path) is language), None)
 
 
 def _start(task: Task, language: Language) -> Path:
     """The start material that can be sent back unchanged."""
     for path in (*task.baselines, *task.gpu_baselines):
-        if path.suffix == language.suffix:
+        if Language.of(path) is language:
             return path
     raise ConfigError(
         f"{task.folder}: no baseline in {language}, which script '{ScriptRule.NOOP}' submits unchanged; "
