@@ -21,7 +21,7 @@ from bench.measure.session import Session
 from bench.measure.stopwatch import Stopwatch
 from bench.native import helper
 from bench.native.helper import State
-from bench.profilers import PROFILERS, isa
+from bench.profilers import GPU_PROFILERS, PROFILERS, isa
 from bench.profilers.profiler import Profiler, Recording
 from bench.profilers.report import counters, report_text
 from bench.records import Lacking, ProfileOrder, ProfileReport
@@ -67,6 +67,8 @@ def profile(order: ProfileOrder, court: Court) -> ProfileReport | Lacking:
     task = find_task(order.kernel)
     if order.tool is ProfileTool.ISA:
         return compiled(order, court)
+    if of_gpus := GPU_PROFILERS.get(order.tool):
+        return Lacking(why=of_gpus.needs(order.device) or of_gpus.lacking())
     profiler = PROFILERS[order.tool]
     if why := profiler.lacking(court.sandbox):
         return Lacking(why=why)

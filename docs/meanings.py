@@ -105,7 +105,7 @@ PROFILE = {
     "rank": "The judge that profiled.",
     "tool": "As asked.",
     "outcome": "See [outcomes](../concepts.md#outcomes); of one checked call.",
-    "report": "The counts as text: functions, and lines of the submission. Empty unless solved.",
+    "report": "What to act on as text: functions, lines of the submission, kernels. Empty unless solved.",
     "counters": "The same for a program: unit, total, calls, preset, sizes, functions, lines; null unless solved.",
     "kernels": "What each kernel takes of an AMD GPU, of `isa` alone: see [GPU kernels](../gpu.md).",
     "detail": "Property, message or output, and log, as on `/score`.",

@@ -197,7 +197,7 @@ def test_a_schema_names_the_kernels_file_and_is_closed() -> None:
     assert SPECS[Tool.SCORE].takes is FileInput
     schema = SPECS[Tool.PROFILE].schema("axpy.c")
     assert schema["properties"]["file"]["default"] == "axpy.c"
-    assert schema["properties"]["tool"]["enum"] == ["callgrind", "perf", "isa"]
+    assert schema["properties"]["tool"]["enum"] == ["callgrind", "perf", "isa", "rocprofv3", "rocprof-compute", "ncu"]
     assert schema["required"] == ["tool"]
     assert schema["additionalProperties"] is False
 

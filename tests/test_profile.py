@@ -12,7 +12,7 @@ from kernels import AXPY, HONEST_C, HONEST_CPP, HONEST_FORTRAN, INCLUDES, NEEDS_
 
 from bench.judge.schemas import Language, Outcome, ProfileTool
 from bench.profile import profile
-from bench.profilers import PROFILERS, callgrind, perf
+from bench.profilers import GPU_PROFILERS, PROFILERS, callgrind, perf
 from bench.profilers.profiler import Place, Recording
 from bench.records import Lacking, ProfileOrder, ProfileReport
 from bench.worker import answer
@@ -150,7 +150,7 @@ def test_a_tool_that_is_not_here_is_named(monkeypatch: pytest.MonkeyPatch, tool:
 
 
 def test_each_tool_is_registered() -> None:
-    assert set(PROFILERS) | {ProfileTool.ISA} == set(ProfileTool)
+    assert {*PROFILERS, *GPU_PROFILERS, ProfileTool.ISA} == set(ProfileTool)
 
 
 RECORDED_PERF = """\

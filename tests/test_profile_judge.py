@@ -66,7 +66,7 @@ def test_all_profiles_of_an_episode_have_the_same_inputs(closed: Rank) -> None:
         ("driver", PERF, 403, "driver_only_submits", "driver"),
         ("many.n0.p16.w0", PERF, 403, "other_kernel", "gelu"),
         ("many.n0.p0.w0", GOOD, 400, "bad_request", "field 'tool' is missing"),
-        ("many.n0.p0.w0", PERF | {"tool": "gdb"}, 400, "bad_request", "'callgrind', 'perf' or 'isa'"),
+        ("many.n0.p0.w0", PERF | {"tool": "gdb"}, 400, "bad_request", "'rocprof-compute' or 'ncu'"),
         ("many.n0.p0.w0", PERF | {"depth": 3}, 400, "bad_request", "unknown field 'depth'; the fields are kernel"),
         ("many.n0.p0.w0", PERF | {"language": "python"}, 400, "wrong_language", "JUDGE_INPUT_MODE"),
         ("many.n0.p0.w0", PERF | {"kernel": "none"}, 404, "unknown_kernel", "none"),

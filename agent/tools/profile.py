@@ -8,7 +8,10 @@ from agent.tools.shown import profiled
 from agent.tools.spec import FileInput, Spec
 from bench.judge.schemas import ProfileTool
 
-_WHAT = "callgrind counts instructions, perf samples time; isa shows registers and spills of HIP."
+_WHAT = (
+    "callgrind counts instructions, perf samples time; isa shows registers and spills of HIP. "
+    "On a GPU: rocprofv3, rocprof-compute (AMD), ncu (NVIDIA)."
+)
 _TOOLS = WithJsonSchema({"type": "string", "enum": [tool.value for tool in ProfileTool]})
 
 

@@ -20,7 +20,10 @@ def profile(
     kernel: Annotated[str, typer.Argument(help="Name of a kernel; `kcourt task list` shows them.")],
     file: Annotated[Path, typer.Argument(help="The submission's source file: C, C++, Fortran or HIP.")],
     tool: Annotated[
-        ProfileTool, typer.Option(help="callgrind counts instructions, perf samples time, isa shows registers.")
+        ProfileTool,
+        typer.Option(
+            help="callgrind counts instructions, perf samples time, isa shows registers; the others count on a GPU."
+        ),
     ],
     language: Annotated[Language | None, typer.Option(help="Language; default: by the file's suffix.")] = None,
     allow_sandbox: Annotated[str, typer.Option(help="Weakest sandbox level to run with.")] = "user",
@@ -29,7 +32,7 @@ def profile(
     """See where one file spends its time, by function and by line. It is no grade, and nothing is kept.
 
     callgrind runs one call at preset S and counts the same at every run; perf repeats calls at preset M for a second;
-    isa compiles HIP for an AMD GPU, and calls nothing.
+    isa compiles HIP for an AMD GPU, and calls nothing. rocprofv3, rocprof-compute (AMD) and ncu (NVIDIA) need a GPU.
 
     Exit code 0 when there is an outcome (whatever it is), 2 on a usage error, 3 when the judge failed, or the tool
     or something else is missing on this machine.

@@ -159,11 +159,15 @@ class ProfileTool(StrEnum):
     CALLGRIND = "callgrind"
     PERF = "perf"
     ISA = "isa"
+    ROCPROFV3 = "rocprofv3"
+    ROCPROF_COMPUTE = "rocprof-compute"
+    NCU = "ncu"
 
     @property
     def languages(self) -> tuple[Language, ...]:
         """What it looks into."""
-        return (Language.HIP,) if self is ProfileTool.ISA else (Language.C, Language.CPP, Language.FORTRAN)
+        of_cpus = self in (ProfileTool.CALLGRIND, ProfileTool.PERF)
+        return (Language.C, Language.CPP, Language.FORTRAN) if of_cpus else (Language.HIP,)
 
 
 def not_profiled(language: Language, tool: ProfileTool | None = None) -> str:
