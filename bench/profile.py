@@ -68,7 +68,8 @@ def profile(order: ProfileOrder, court: Court) -> ProfileReport | Lacking:
     if order.tool is ProfileTool.ISA:
         return compiled(order, court)
     if of_gpus := GPU_PROFILERS.get(order.tool):
-        return Lacking(why=of_gpus.needs(order.device) or of_gpus.lacking())
+        # No judge has a GPU for its device yet, so there is always a reason.
+        return Lacking(why=of_gpus.needs(order.device))
     profiler = PROFILERS[order.tool]
     if why := profiler.lacking(court.sandbox):
         return Lacking(why=why)

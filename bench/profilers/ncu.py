@@ -1,6 +1,7 @@
 """ncu: how close each kernel comes to the peaks of an NVIDIA GPU, what limits it, and NVIDIA's own advice.
 
-Options and columns as the documentation of Nsight Compute 2023.3 to 2025 gives them ("Nsight Compute CLI").
+Options and columns as the documentation of Nsight Compute 2023.3 to 2025 gives them ("Nsight Compute CLI"). Not run on
+a device yet.
 """
 
 from collections import defaultdict
