@@ -2,10 +2,12 @@
 
 import contextlib
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from bench.build.gpu_library import Kit
+from bench.devices import cuda, hip
+from bench.devices.card import Card, Vendor
 from bench.devices.gpu import Gpu
 from bench.errors import EnvironmentFault, UsageError
 from bench.evaluation import NO_TOOLS, Plan
@@ -16,6 +18,10 @@ from bench.measure.stopwatch import Stopwatch
 from bench.runner.memory import HOST, DeviceMemory, Memory
 from bench.sandbox import Sandbox, reach
 
+VENDORS: Mapping[Device, Vendor] = {Device.CUDA: cuda.VENDOR, Device.HIP: hip.VENDOR}
+# A GPU's runtime loads code at once, and keeps none of it on disk.
+NO_DISTURBANCE = {"CUDA_MODULE_LOADING": "EAGER", "CUDA_CACHE_DISABLE": "1"}
+
 
 @dataclass(frozen=True)
 class Court:
@@ -25,6 +31,7 @@ class Court:
     cores: CorePlan
     tools: Plan = NO_TOOLS
     gpu: Gpu | None = None
+    card: Card | None = None
 
     @property
     def kit(self) -> Kit | None:
@@ -84,11 +91,15 @@ def open_court(
     timing_cores: tuple[int, ...] | None = None,
     clock_core: int | None = None,
     tools: Plan = NO_TOOLS,
+    device: Device = Device.CPU,
 ) -> Court:
     """The court of one judge slot on this machine; cores that are named are used, whatever this process inherits.
 
+    Its GPU is the first of those that this process may see.
+
     Raises:
-        EnvironmentFault: no sandbox of the allowed level, fewer than two cores, or a named one was not found.
+        EnvironmentFault: no sandbox of the allowed level, fewer than two cores, or a named one was not found; no such
+            device, or no compiler for it.
     """
     if timing_cores is not None and clock_core is not None:
         _must_exist(sorted({*timing_cores, clock_core}))
@@ -97,7 +108,21 @@ def open_court(
         cores = CorePlan(timing_cores, clock_core, others, spare)
     else:
         cores = plan_cores(available_cores(), slot, slots)
-    return Court(reach(allow_sandbox, len(cores.timing), seat=cores.timing[0]), cores, tools)
+    sandbox = reach(allow_sandbox, len(cores.timing), seat=cores.timing[0])
+    if device not in VENDORS:
+        return Court(sandbox, cores, tools)
+    vendor = VENDORS[device]
+    seen = os.environ.get(vendor.mask, "").split(",")[0].strip() or "0"
+    card = _card(vendor, seen)
+    variables = {**sandbox.variables, vendor.mask: seen, **NO_DISTURBANCE}
+    sandbox = replace(sandbox, devices=vendor.nodes(), variables=variables)
+    return Court(sandbox, cores, tools, Gpu(vendor.kit(card)), card)
+
+
+def _card(vendor: Vendor, seen: str) -> Card:
+    """The card of that index; where a mask names it otherwise, any: a node's are of one kind."""
+    cards = vendor.cards()
+    return next((card for card in cards if str(card.index) == seen), cards[0])
 
 
 def _must_exist(cores: Sequence[int]) -> None:

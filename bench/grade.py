@@ -70,8 +70,12 @@ class Work:
         return self.protocol.role is ProtocolRole.PREVIEW
 
     @property
+    def device(self) -> Device:
+        return self.court.device_of(self.order.language)
+
+    @property
     def is_timed(self) -> bool:
-        return self.order.device is not Device.EMULATED
+        return self.device is not Device.EMULATED
 
     @cached_property
     def correctness(self) -> list[Case]:
@@ -103,10 +107,13 @@ def grade(order: GradeOrder, court: Court, task: Task | None = None) -> GradeRep
     The kernel is the corpus's own of that name, unless `task` is given.
 
     Raises:
-        UsageError: unknown kernel or protocol (nothing was graded).
+        UsageError: unknown kernel or protocol, or a language that is not graded here (nothing was graded).
     """
     task = task or find_task(order.kernel)
     find_protocol(order.protocol)
+    court.device_of(order.language)
+    if court.gpu:
+        task = task.gpu_track
     with scratch_folder() as folder:
         work = Work(order, task, court, folder)
         try:
@@ -163,11 +170,11 @@ def build(work: Work) -> None:
         work.provenance["build"] = provenance.build_facts(candidate_artifact(work))
         return
     if order.library is None:
-        work.provenance["build"] = provenance.planned_build(order.language, work.task.name)
+        work.provenance["build"] = provenance.planned_build(order.language, work.task.name, work.court.kit)
     if order.binding:
         work.provenance["binding"] = True
     try:
-        built, noted = artifacts.make(work.court.sandbox, work.folder, work.task, order)
+        built, noted = artifacts.make(work.court.sandbox, work.folder, work.task, order, kit=work.court.kit)
     finally:
         if order.library is not None:
             work.provenance["library"] = provenance.library_facts(candidate_artifact(work).path)
@@ -178,7 +185,7 @@ def candidate_artifact(work: Work) -> Artifact:
     """The file that the candidate's runner will load; it need not be there yet."""
     order, task = work.order, work.task
     if work.protocol.against_itself:
-        return builder.denominator(work.court.sandbox, task.baselines[0])
+        return builder.denominator(work.court.sandbox, task.baselines[0], work.court.kit)
     return Artifact(artifacts.artifact_path(work.folder, task, order), order.language, binding=order.binding)
 
 
@@ -198,7 +205,8 @@ def start_runners(work: Work) -> Iterator[tuple[Arena, Runner, Runner | None]]:
         plan.append(work.round_case.sizes)
         plan += [timed_sizes(task, work.seed, order.preset, index) for index in range(work.protocol.inputs)]
     with contextlib.ExitStack() as stack:
-        arena = stack.enter_context(contextlib.closing(Arena(task, plan, order.workspace_bytes)))
+        made = Arena(task, plan, order.workspace_bytes, work.court.memory)
+        arena = stack.enter_context(contextlib.closing(made))
         workspace = order.workspace_bytes > 0
         candidate = stack.enter_context(start_runner(work, candidate_artifact(work), arena, workspace))
         denominator = None
@@ -211,12 +219,15 @@ def start_runner(work: Work, artifact: Artifact, arena: Arena, workspace: bool =
     court = work.court
     with work.watch.stage("build"):
         shim = builder.call_shim(court.sandbox, work.task, artifact.language, workspace)
-    return contextlib.closing(Runner(court.sandbox, work.folder, artifact, shim, arena, court.cores.timing, workspace))
+    runner = Runner(
+        court.sandbox, work.folder, artifact, shim, arena, court.cores.timing, workspace, kit=court.kit
+    )
+    return contextlib.closing(runner)
 
 
 def start_baseline(work: Work, path: Path, arena: Arena) -> "contextlib.closing[Runner]":
     with work.watch.stage("build"):
-        baseline = builder.denominator(work.court.sandbox, path)
+        baseline = builder.denominator(work.court.sandbox, path, work.court.kit)
     return start_runner(work, baseline, arena)
 
 
@@ -259,13 +270,15 @@ def verify(work: Work, session: Session, candidate: Runner) -> None:
 def time_both_sides(work: Work, session: Session, candidate: Runner, denominator: Runner | None) -> Twin:
     """Candidate and denominator interleaved on the same buffers, every output compared with the twin; returns that."""
     with work.watch.stage("build"):
-        twin = Twin(work.court.sandbox, work.task)
+        twin = Twin(work.court.sandbox, work.task, work.court.gpu)
     with contextlib.ExitStack() as stack:
         if denominator is None:
             race(work, session, twin.oracle)
             denominator = stack.enter_context(start_baseline(work, work.denominator, session.arena))
         work.provenance["build"] |= {
-            "denominator": provenance.build_facts(builder.denominator(work.court.sandbox, work.denominator)),
+            "denominator": provenance.build_facts(
+                builder.denominator(work.court.sandbox, work.denominator, work.court.kit)
+            ),
             "twin": provenance.build_facts(twin.built),
         }
         load_baseline(work, denominator)
@@ -335,7 +348,7 @@ def solved(work: Work) -> GradeReport:
     """The report of a submission that passed every stage: its credit, where it was timed, if that is plausible."""
     if not work.is_timed:
         return GradeReport(outcome=Outcome.SOLVED, suspect=work.flag, **facts(work))
-    floor = plausibility.check(work.task, work.cells, len(work.court.cores.timing))
+    floor = plausibility.check(work.task, work.cells, work.court)
     work.provenance["plausibility"] = floor.note
     suspect = floor.suspect or work.flag
     return GradeReport(outcome=Outcome.SOLVED, suspect=suspect, **credit(work.cells), **facts(work))
@@ -381,7 +394,7 @@ def facts(work: Work) -> dict[str, Any]:
         "policy_stamp": builder.policy_stamp(work.task),
         "seed_commitment": commitment(work.seed),
         "sandbox": str(court.sandbox.level),
-        "device": order.device,
+        "device": work.device,
         "provenance": {**work.provenance, **circumstances},
         "sources": tuple(sources(work)),
         "stages_ms": work.watch.stages_ms(),

@@ -89,6 +89,9 @@ def not_graded(language: Language, devices: Iterable[Device] = WITHOUT_A_GPU) ->
     devices = tuple(devices)
     if any(language in device.languages for device in devices):
         return ""
+    if language not in GPU_LANGUAGES:
+        takes = ", ".join(language for device in devices for language in device.languages)
+        return f"{language} is not graded on {' and '.join(devices)}, which takes {takes}; grade it on a CPU"
     return (
         f"{language} needs a GPU, and is not graded on {' and '.join(devices)}; see with `kcourt build` whether it "
         "compiles, or grade it on a machine with a GPU, with `--device cuda`"
