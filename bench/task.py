@@ -132,6 +132,8 @@ class Platform(_Closed):
 
 # A control is called <kind>_<anything>: honest and fast ones must be solved, wrong ones must not.
 CONTROL_KINDS = ("honest", "fast", "wrong")
+# Preset → size argument → its value.
+PresetSizes = dict[Preset, dict[str, Annotated[int, Field(ge=1)]]]
 # What a kernel's own magnitude is, unless its manifest says it in words of its own.
 MAGNITUDE = "the sum of the magnitudes that were added up (at least |expected|)"
 
@@ -143,9 +145,13 @@ class ToolAdapter(_Closed):
 
 
 class GpuTrack(_Closed):
-    """What a kernel is on a GPU: plain sources to be faster than, and the widths of a wave (lanes) to be right at."""
+    """What a kernel is on a GPU: plain sources to be faster than, and the widths of a wave (lanes) to be right at.
+
+    `sizes` holds the presets that differ from those of the CPU track.
+    """
 
     baselines: Annotated[tuple[str, ...], Field(min_length=1)] = ("baseline.hip",)
+    sizes: PresetSizes = {}
     waves: Annotated[tuple[Literal[32, 64], ...], Field(min_length=1)] = (32, 64)
 
 
@@ -160,7 +166,7 @@ class Manifest(_Closed):
     suite: str
     summary: str
     arguments: Annotated[dict[Identifier, Argument], Field(max_length=MAX_ARGUMENTS)]
-    sizes: dict[Preset, dict[str, Annotated[int, Field(ge=1)]]]
+    sizes: PresetSizes
     edge: dict[str, tuple[Annotated[int, Field(ge=1)], ...]] = {}
     traffic: Formula
     flops: Formula
@@ -183,10 +189,9 @@ class Manifest(_Closed):
         missing = [preset for preset in Preset if preset not in self.sizes]
         if missing:
             raise FieldFault("sizes", f"lacks the presets {', '.join(missing)}")
-        for preset, values in self.sizes.items():
+        for field, values in self._named_sizes():
             if set(values) != sizes:
-                said = f"names {sorted(values)}, the size arguments are {sorted(sizes)}"
-                raise FieldFault(f"sizes.{preset}", said)
+                raise FieldFault(field, f"names {sorted(values)}, the size arguments are {sorted(sizes)}")
         for tool, adapter in self.tools.items():
             for odd in (values for values in adapter.sizes if set(values) != sizes):
                 raise FieldFault(f"tools.{tool}", f"names {sorted(odd)}, the size arguments are {sorted(sizes)}")
@@ -196,7 +201,7 @@ class Manifest(_Closed):
         for field, formula in self._formulas():
             if unknown := set(formula.names) - sizes:
                 raise FieldFault(field, f"uses {sorted(unknown)}, the size arguments are {sorted(sizes)}")
-        for values in (dict.fromkeys(sizes, 1), *self.sizes.values()):
+        for values in (dict.fromkeys(sizes, 1), *(values for _, values in self._named_sizes())):
             self._evaluate(values)
         return self
 
@@ -206,6 +211,12 @@ class Manifest(_Closed):
         """A kernel with a GPU track takes every language of GPUs: none of them needs a file of the kernel's own."""
         implied = GPU_LANGUAGES if Language.HIP in languages else ()
         return tuple(dict.fromkeys((*languages, *(language for language in Language if language in implied))))
+
+    def _named_sizes(self) -> Iterable[tuple[str, dict[str, int]]]:
+        """Field → sizes of one preset, of both tracks."""
+        yield from ((f"sizes.{preset}", values) for preset, values in self.sizes.items())
+        if self.gpu:
+            yield from ((f"gpu.sizes.{preset}", values) for preset, values in self.gpu.sizes.items())
 
     @model_validator(mode="after")
     def _has_a_gpu_track(self) -> Self:
@@ -316,6 +327,22 @@ class Task:
             return ""
         only = "; it is a kernel for GPUs alone" if GPU_LANGUAGES.issuperset(known) else ""
         return f"{self.name} is written in {', '.join(known)}, not in {language}{only}"
+
+    @cached_property
+    def gpu_track(self) -> "Task":
+        """The kernel as a grade on a GPU sees it: baselines, sizes, files and hash are those of its GPU track.
+
+        Raises:
+            UsageError: it has no GPU track.
+        """
+        gpu = self.manifest.gpu
+        if gpu is None:
+            raise UsageError(
+                f"{self.name} has no GPU track; take a kernel of the language hip, or give this one a baseline.hip, "
+                "and 'gpu' and hip in its manifest"
+            )
+        changes = {"baselines": gpu.baselines, "sizes": self.manifest.sizes | gpu.sizes}
+        return Task(self.manifest.model_copy(update=changes), self.folder)
 
     def controls(self, kind: str) -> list[Path]:
         """Control submissions of one of CONTROL_KINDS (never staged to an agent)."""

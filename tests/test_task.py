@@ -31,6 +31,10 @@ def top(**fields: Any) -> Change:
     return lambda manifest: manifest.update(fields)
 
 
+def gpu_sizes(**presets: dict[str, int]) -> Change:
+    return top(languages=["c", "hip"], gpu={"sizes": presets})
+
+
 def many_arguments(manifest: dict[str, Any]) -> None:
     manifest["arguments"] |= {f"a{i}": {"role": "scalar", "dtype": "float32", "values": ["few"]} for i in range(30)}
 
@@ -83,6 +87,9 @@ MISTAKES: dict[str, tuple[Change, str, str]] = {
         "baselines",
         "in hip alone has none: write 'baselines: []'",
     ),
+    "unknown preset for GPUs": (gpu_sizes(XS={"n": 1}), "gpu.sizes.XS", "'S', 'M', 'L' or 'XL'"),
+    "size of zero for GPUs": (gpu_sizes(L={"n": 0}), "gpu.sizes.L.n", "greater than or equal to 1"),
+    "GPU preset without a size": (gpu_sizes(M={"m": 4}), "gpu.sizes.M", "names ['m'], the size arguments are ['n']"),
     "tolerance": (top(tolerance=0), "tolerance", "greater than 0"),
     "kernel name": (top(name="Twice!"), "name", "should match pattern"),
     "another kernel's name": (top(name="thrice"), "name", "'thrice' must be the folder's name, 'twice'"),
@@ -185,6 +192,26 @@ def test_a_kernel_is_what_its_manifest_says(tmp_path: Path) -> None:
     assert task.manifest.languages == (Language.C, Language.CPP, Language.PYTHON)
     assert [path.name for path in task.controls("honest")] == ["honest_back.c", "honest_sum.c"]
     assert set(task.files) == {"manifest", "reference", "baseline:baseline.c"}
+
+
+def test_a_gpu_track_has_baselines_sizes_and_a_hash_of_its_own(tmp_path: Path) -> None:
+    manifest = changed(gpu_sizes(L={"n": 80000}, XL={"n": 160000}))
+    task = load_task(write_kernel(tmp_path, manifest, TWICE_FILES | {"baseline.hip": "// plain\n"}))
+    track = task.gpu_track
+    assert (track.name, track.folder) == (task.name, task.folder)
+    assert [path.name for path in track.baselines] == ["baseline.hip"]
+    assert [track.size(preset)["n"] for preset in Preset] == [2000, 4000, 80000, 160000]
+    assert [task.size(preset)["n"] for preset in Preset] == [2000, 4000, 8000, 16000]
+    assert set(track.files) == {"manifest", "reference", "baseline:baseline.hip"}
+    (task.folder / "baseline.hip").write_text("// plainer\n")
+    again = load_task(task.folder)
+    assert again.hash == task.hash
+    assert len({task.hash, track.hash, again.gpu_track.hash}) == 3
+
+
+def test_a_kernel_without_a_gpu_track_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"twice has no GPU track; take a kernel of the language hip, or give this"):
+        _ = load_task(write_kernel(tmp_path)).gpu_track
 
 
 def test_a_name_is_unique_over_all_suites(tmp_path: Path) -> None:
