@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.build import builder
+from bench.build.toolchain import Artifact
 from bench.errors import JudgeFault
+from bench.judge.schemas import Language
 from bench.native import helper
 from bench.sandbox import Sandbox
 from bench.task import Argument, Role, Sizes, Task
@@ -118,27 +120,37 @@ def _numpy_call(task: Task, name: str, inputs: Inputs, sizes: Sizes) -> dict[str
     return made
 
 
-class Twin:
-    """The float64 twin of a kernel's first baseline: the oracle of timed outputs, at native speed."""
+class TwinLibrary:
+    """A built twin, called with a value an argument: a size, a scalar, or the address of an array.
 
-    def __init__(self, sandbox: Sandbox, task: Task) -> None:
-        self._task = task
-        self._for_expected, self._for_magnitude = Scratch(), Scratch()
-        self.built = builder.twin(sandbox, task.baselines[0])
-        library = ctypes.CDLL(str(self.built.path))
-        self._kernel = self._function(library, task.name)
-        if self._kernel is None:
+    Addresses are of the memory that the twin works on, which is a GPU's where it was built for one. A twin in HIP takes
+    a stream as well; None is the default one.
+    """
+
+    def __init__(self, task: Task, built: Artifact) -> None:
+        self._task, self._takes_stream = task, built.language is Language.HIP
+        self._library = ctypes.CDLL(str(built.path))
+        if not hasattr(self._library, task.name):
             raise JudgeFault(f"{task.baselines[0]}: defines no function '{task.name}'; name it like the kernel")
-        self._magnitude = self._function(library, f"{task.name}_magnitude")
+        self.has_magnitude = hasattr(self._library, f"{task.name}_magnitude")
 
-    def _function(self, library: ctypes.CDLL, symbol: str) -> Callable[..., None] | None:
-        try:
-            function = library[symbol]
-        except AttributeError:
-            return None
-        function.restype = None
-        function.argtypes = [self._type(argument) for argument in self._task.arguments.values()]
-        return function
+    def write_expected(self, values: Mapping[str, Any], stream: int | None = None) -> None:
+        """Write what the kernel gives to its outputs, all floats being float64."""
+        self._call(self._task.name, values, stream)
+
+    def write_magnitude(self, values: Mapping[str, Any], stream: int | None = None) -> None:
+        """Write the magnitudes to the outputs; only where `has_magnitude`."""
+        self._call(f"{self._task.name}_magnitude", values, stream)
+
+    def _call(self, symbol: str, values: Mapping[str, Any], stream: int | None) -> None:
+        types = [self._type(argument) for argument in self._task.arguments.values()]
+        ordered = [values[name] for name in self._task.arguments]
+        if self._takes_stream:
+            types.append(ctypes.c_void_p)
+            ordered.append(stream)
+        function = self._library[symbol]
+        function.restype, function.argtypes = None, types
+        function(*ordered)
 
     @staticmethod
     def _type(argument: Argument) -> Any:
@@ -148,18 +160,31 @@ class Twin:
             return ctypes.c_int64
         return _C_SCALARS.get(str(argument.dtype), ctypes.c_double)
 
+
+class Twin:
+    """The float64 twin of a kernel's first baseline: the oracle of timed outputs, at native speed.
+
+    Of a baseline in HIP it is the emulator's.
+    """
+
+    def __init__(self, sandbox: Sandbox, task: Task) -> None:
+        self._task = task
+        self._for_expected, self._for_magnitude = Scratch(), Scratch()
+        self.built = builder.twin(sandbox, task.baselines[0])
+        self._library = TwinLibrary(task, self.built)
+
     def oracle(self, inputs: Inputs, sizes: Sizes) -> Oracle:
         """Expected outputs and, where the kernel has them, magnitudes; valid until the next call."""
-        assert self._kernel is not None
         given = _given(self._task, inputs, sizes, self._for_expected)
         expected = _made(self._task, inputs, sizes, self._for_expected)
-        self._call(self._kernel, {**given, **expected})
-        if self._magnitude is None:
+        self._library.write_expected(_addressed({**given, **expected}))
+        if not self._library.has_magnitude:
             return Oracle(expected, _numpy_call(self._task, "magnitude", inputs, sizes) or {})
         magnitude = _made(self._task, inputs, sizes, self._for_magnitude)
-        self._call(self._magnitude, {**given, **magnitude})
+        self._library.write_magnitude(_addressed({**given, **magnitude}))
         return Oracle(expected, magnitude)
 
-    def _call(self, function: Callable[..., None], values: Mapping[str, Any]) -> None:
-        ordered = [values[name] for name in self._task.arguments]
-        function(*(value.ctypes.data if isinstance(value, np.ndarray) else value for value in ordered))
+
+def _addressed(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The same with the address of each array in its place."""
+    return {name: value.ctypes.data if isinstance(value, np.ndarray) else value for name, value in values.items()}

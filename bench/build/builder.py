@@ -88,7 +88,7 @@ def denominator(sandbox: Sandbox, baseline: Path, kit: Kit | None = None) -> Art
 
 
 def twin(sandbox: Sandbox, baseline: Path) -> Artifact:
-    """The baseline over `double`: the oracle of timed outputs, cached by content."""
+    """The baseline over `double`: the oracle of timed outputs, cached by content. One in HIP is for the emulator."""
     return _trusted(sandbox, baseline, ("-Dreal=double", "-DKC_ORACLE"))
 
 
@@ -134,8 +134,11 @@ def _trusted(sandbox: Sandbox, baseline: Path, defines: tuple[str, ...], entry: 
     text = baseline.read_text(encoding="utf-8")
     language = Language.of(baseline)
     chain = toolchains()[language.value]
-    steps = chain.steps(Path(baseline.name), entry, defines)
-    key = content_key(text, repr(steps), chain.version, processor())
+    source, read = Path(baseline.name), text
+    if language is Language.HIP:
+        source, read = emulator.rewritten(source), emulator.read_by_compiler(text)
+    steps = chain.steps(source, entry, defines)
+    key = content_key(read, repr(steps), chain.version, processor())
     path = cached(
         default_cache() / "denominators",
         key,
@@ -159,7 +162,10 @@ def _compile(
         source = folder / f"trusted{language.suffix}"
         source.write_text(text, encoding="utf-8")
         try:
-            built = compile_shared(sandbox, folder, source, language, defines, entry)
+            if language is Language.HIP:
+                built = emulator.build(sandbox, folder, source, defines, entry)
+            else:
+                built = compile_shared(sandbox, folder, source, language, defines, entry)
         except Rejected as error:
             raise JudgeFault(f"{what} does not build:\n{error.log}") from error
         target.write_bytes(built.path.read_bytes())

@@ -18,8 +18,16 @@ def rewritten(source: Path) -> Path:
     return source.with_suffix(".cpp")
 
 
-def build(sandbox: Sandbox, folder: Path, source: Path, flags: Sequence[str], entry: str) -> Artifact:
+def read_by_compiler(text: str) -> str:
+    """All that a build of the HIP source `text` depends on, but for the compiler: its C++, and the headers."""
+    headers = sorted(path for path in HEADERS.rglob("*") if path.is_file())
+    return "\n".join([as_cpp(text), *(path.read_text(encoding="utf-8") for path in headers)])
+
+
+def build(sandbox: Sandbox, folder: Path, source: Path, flags: Sequence[str], entry: str | None) -> Artifact:
     """Build the HIP file `source` in `folder` to a library beside it, whose messages name the file's own lines.
+
+    Without an `entry` the library shows all functions that the source exports.
 
     Raises:
         Rejected: outcome `build_failed`, with the compiler's log.

@@ -1,13 +1,16 @@
 // Baseline of rmsnorm: a block a row; its threads add up squares, a tree in shared memory adds up the threads.
 #include <hip/hip_runtime.h>
 #include <stdint.h>
+#ifndef real
+#define real float
+#endif
 
 constexpr int THREADS = 256;
 
 // The sum of `value` over the block, for all its threads.
-__device__ float block_sum(float value)
+__device__ real block_sum(real value)
 {
-    __shared__ float part[THREADS];
+    __shared__ real part[THREADS];
     const int me = threadIdx.x;
     part[me] = value;
     __syncthreads();
@@ -19,19 +22,19 @@ __device__ float block_sum(float value)
     return part[0];
 }
 
-__global__ void normalise_rows(const float *x, const float *weight, float *out, int64_t cols, float eps)
+__global__ void normalise_rows(const real *x, const real *weight, real *out, int64_t cols, real eps)
 {
-    const float *row = x + blockIdx.x * cols;
-    float *to = out + blockIdx.x * cols;
-    float squares = 0.0f;
+    const real *row = x + blockIdx.x * cols;
+    real *to = out + blockIdx.x * cols;
+    real squares = 0;
     for (int64_t c = threadIdx.x; c < cols; c += THREADS)
         squares += row[c] * row[c];
-    const float scale = 1.0f / sqrtf(block_sum(squares) / (float)cols + eps);
+    const real scale = (real)1 / sqrt(block_sum(squares) / (real)cols + eps);
     for (int64_t c = threadIdx.x; c < cols; c += THREADS)
         to[c] = row[c] * scale * weight[c];
 }
 
-extern "C" void rmsnorm(const float *x, const float *weight, float *out, int64_t rows, int64_t cols, float eps,
+extern "C" void rmsnorm(const real *x, const real *weight, real *out, int64_t rows, int64_t cols, real eps,
                         hipStream_t stream)
 {
     normalise_rows<<<rows, THREADS, 0, stream>>>(x, weight, out, cols, eps);

@@ -1,11 +1,14 @@
 // Baseline of softmax_rows: a block a row; maximum and sum of its threads by trees in shared memory.
 #include <hip/hip_runtime.h>
 #include <stdint.h>
+#ifndef real
+#define real float
+#endif
 
 constexpr int THREADS = 256;
 
 // The sum of `part` over the block, for all its threads; `part` may be used again afterwards.
-__device__ float tree_sum(float *part)
+__device__ real tree_sum(real *part)
 {
     const int me = threadIdx.x;
     for (int half = THREADS / 2; half > 0; half /= 2) {
@@ -14,51 +17,77 @@ __device__ float tree_sum(float *part)
             part[me] += part[me + half];
     }
     __syncthreads();
-    const float sum = part[0];
+    const real sum = part[0];
     __syncthreads();
     return sum;
 }
 
 // The same for the maximum.
-__device__ float tree_max(float *part)
+__device__ real tree_max(real *part)
 {
     const int me = threadIdx.x;
     for (int half = THREADS / 2; half > 0; half /= 2) {
         __syncthreads();
         if (me < half)
-            part[me] = fmaxf(part[me], part[me + half]);
+            part[me] = fmax(part[me], part[me + half]);
     }
     __syncthreads();
-    const float top = part[0];
+    const real top = part[0];
     __syncthreads();
     return top;
 }
 
-__global__ void softmax_each(const float *x, float *out, int64_t cols)
+// The largest value of a row, for all threads of the block; `part` may be used again afterwards.
+__device__ real row_max(const real *row, int64_t cols, real *part)
 {
-    __shared__ float part[THREADS];
-    const float *row = x + blockIdx.x * cols;
-    float *to = out + blockIdx.x * cols;
     const int me = threadIdx.x;
-    float mine = row[0];
+    real mine = row[0];
     for (int64_t c = me; c < cols; c += THREADS)
-        mine = fmaxf(mine, row[c]);
+        mine = fmax(mine, row[c]);
     part[me] = mine;
-    const float top = tree_max(part);
+    return tree_max(part);
+}
 
-    mine = 0.0f;
+__global__ void softmax_each(const real *x, real *out, int64_t cols)
+{
+    __shared__ real part[THREADS];
+    const real *row = x + blockIdx.x * cols;
+    real *to = out + blockIdx.x * cols;
+    const int me = threadIdx.x;
+    const real top = row_max(row, cols, part);
+
+    real mine = 0;
     for (int64_t c = me; c < cols; c += THREADS) {
-        to[c] = expf(row[c] - top);
+        to[c] = exp(row[c] - top);
         mine += to[c];
     }
     part[me] = mine;
-    const float sum = tree_sum(part);
+    const real sum = tree_sum(part);
 
     for (int64_t c = me; c < cols; c += THREADS)
         to[c] /= sum;
 }
 
-extern "C" void softmax_rows(const float *x, float *out, int64_t rows, int64_t cols, hipStream_t stream)
+extern "C" void softmax_rows(const real *x, real *out, int64_t rows, int64_t cols, hipStream_t stream)
 {
     softmax_each<<<rows, THREADS, 0, stream>>>(x, out, cols);
 }
+
+#ifdef KC_ORACLE
+// Makes magnitudes of what softmax_each has left in `out`.
+__global__ void weigh_each(const real *x, real *out, int64_t cols)
+{
+    __shared__ real part[THREADS];
+    const real *row = x + blockIdx.x * cols;
+    real *to = out + blockIdx.x * cols;
+    const real top = row_max(row, cols, part);
+    for (int64_t c = threadIdx.x; c < cols; c += THREADS)
+        to[c] = to[c] * (1 + (top - row[c])) + (real)0x1p-102;
+}
+
+extern "C" void softmax_rows_magnitude(const real *x, real *out, int64_t rows, int64_t cols, hipStream_t stream)
+{
+    softmax_each<<<rows, THREADS, 0, stream>>>(x, out, cols);
+    weigh_each<<<rows, THREADS, 0, stream>>>(x, out, cols);
+}
+#endif

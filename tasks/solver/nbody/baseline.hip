@@ -1,34 +1,48 @@
 // Baseline of nbody: one thread a body; a block goes through all bodies, a tile of them at a time in shared memory.
 #include <hip/hip_runtime.h>
 #include <stdint.h>
+#ifndef real
+#define real float
+#endif
 
 constexpr int THREADS = 64;
 
-__device__ void add_pull(float3 &sum, float3 from, float4 source, float floor_square)
+struct Vector {
+    real x, y, z;
+};
+
+struct alignas(4 * sizeof(real)) Body {
+    real x, y, z, mass;
+};
+
+// How `source` accelerates a body at `at`.
+__device__ Vector pull_of(Body source, Vector at, real floor_square)
 {
-    const float dx = source.x - from.x, dy = source.y - from.y, dz = source.z - from.z;
-    const float square = dx * dx + dy * dy + dz * dz + floor_square;
-    const float pull = source.w / (square * sqrtf(square));
-    sum.x += dx * pull;
-    sum.y += dy * pull;
-    sum.z += dz * pull;
+    const real dx = source.x - at.x, dy = source.y - at.y, dz = source.z - at.z;
+    const real square = dx * dx + dy * dy + dz * dz + floor_square;
+    const real pull = source.mass / (square * sqrt(square));
+    return {dx * pull, dy * pull, dz * pull};
 }
 
-__global__ void accelerate(const float *x, const float *y, const float *z, const float *mass, float *ax, float *ay,
-                           float *az, int64_t n, float floor_square)
+__global__ void accelerate(const real *x, const real *y, const real *z, const real *mass, real *ax, real *ay,
+                           real *az, int64_t n, real floor_square)
 {
-    __shared__ float4 tile[THREADS]; // place and mass
+    __shared__ Body tile[THREADS];
     const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x, here = i < n ? i : n - 1;
-    const float3 from = make_float3(x[here], y[here], z[here]);
-    float3 sum = make_float3(0.0f, 0.0f, 0.0f);
+    const Vector at = {x[here], y[here], z[here]};
+    Vector sum = {0, 0, 0};
     for (int64_t first = 0; first < n; first += THREADS) {
         const int64_t j = first + threadIdx.x;
         if (j < n)
-            tile[threadIdx.x] = make_float4(x[j], y[j], z[j], mass[j]);
+            tile[threadIdx.x] = {x[j], y[j], z[j], mass[j]};
         __syncthreads();
         const int count = n - first < THREADS ? (int)(n - first) : THREADS;
-        for (int s = 0; s < count; s++)
-            add_pull(sum, from, tile[s], floor_square);
+        for (int s = 0; s < count; s++) {
+            const Vector pull = pull_of(tile[s], at, floor_square);
+            sum.x += pull.x;
+            sum.y += pull.y;
+            sum.z += pull.z;
+        }
         __syncthreads();
     }
     if (i < n) {
@@ -38,9 +52,37 @@ __global__ void accelerate(const float *x, const float *y, const float *z, const
     }
 }
 
-extern "C" void nbody(const float *x, const float *y, const float *z, const float *mass, float *ax, float *ay,
-                      float *az, int64_t n, float soft, hipStream_t stream)
+extern "C" void nbody(const real *x, const real *y, const real *z, const real *mass, real *ax, real *ay,
+                      real *az, int64_t n, real soft, hipStream_t stream)
 {
     const unsigned blocks = (n + THREADS - 1) / THREADS;
-    accelerate<<<blocks, THREADS, 0, stream>>>(x, y, z, mass, ax, ay, az, n, soft * soft + 0x1p-10f);
+    accelerate<<<blocks, THREADS, 0, stream>>>(x, y, z, mass, ax, ay, az, n, soft * soft + (real)0x1p-10);
 }
+
+#ifdef KC_ORACLE
+__global__ void add_magnitudes(const real *x, const real *y, const real *z, const real *mass, real *ax, real *ay,
+                               real *az, int64_t n, real floor_square)
+{
+    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (i >= n)
+        return;
+    const Vector at = {x[i], y[i], z[i]};
+    Vector sum = {0, 0, 0};
+    for (int64_t j = 0; j < n; j++) {
+        const Vector pull = pull_of({x[j], y[j], z[j], mass[j]}, at, floor_square);
+        sum.x += fabs(pull.x);
+        sum.y += fabs(pull.y);
+        sum.z += fabs(pull.z);
+    }
+    ax[i] = sum.x;
+    ay[i] = sum.y;
+    az[i] = sum.z;
+}
+
+extern "C" void nbody_magnitude(const real *x, const real *y, const real *z, const real *mass, real *ax, real *ay,
+                                real *az, int64_t n, real soft, hipStream_t stream)
+{
+    const unsigned blocks = (n + THREADS - 1) / THREADS;
+    add_magnitudes<<<blocks, THREADS, 0, stream>>>(x, y, z, mass, ax, ay, az, n, soft * soft + (real)0x1p-10);
+}
+#endif
