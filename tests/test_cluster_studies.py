@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
+import yaml
 from goldens import check_golden
 
 from bench.errors import ConfigError
@@ -226,8 +227,8 @@ def test_a_kernel_that_is_not_written_in_a_language_is_left_out_and_named(tmp_pa
     for name in ("axpy", "sgemm"):
         shutil.copytree(find_task(name).folder, tmp_path / "tasks" / "dense" / name)
     manifest = tmp_path / "tasks" / "dense" / "axpy" / "task.yaml"
-    kept = [line for line in manifest.read_text().splitlines() if not line.startswith(("languages:", "gpu:"))]
-    manifest.write_text("\n".join([*kept, "languages: [c]"]))
+    written = yaml.safe_load(manifest.read_text()) | {"languages": ["c"], "gpu": None}
+    manifest.write_text(yaml.safe_dump(written))
     monkeypatch.setenv("KCOURT_TASKS_DIR", str(tmp_path / "tasks"))
     crossed = Study.model_validate({**CROSSED, "tag": "all", "languages": ["fortran"]})
     setup = build(crossed, tmp_path, LOCAL)[0]

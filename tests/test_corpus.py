@@ -50,12 +50,27 @@ def test_a_kernel_lies_in_its_suite(task: Task) -> None:
 
 
 def test_presets_grow(task: Task) -> None:
-    work = [task.manifest.traffic(task.size(preset)) for preset in Preset]
-    assert work == sorted(work)
-    assert len(set(work)) == len(work)
-    for name in task.size(Preset.S):
-        values = [task.size(preset)[name] for preset in Preset]
-        assert values == sorted(values)
+    for track in (task, task.gpu_track):
+        work = [track.manifest.traffic(track.size(preset)) for preset in Preset]
+        assert work == sorted(work)
+        assert len(set(work)) == len(work)
+        for name in track.size(Preset.S):
+            values = [track.size(preset)[name] for preset in Preset]
+            assert values == sorted(values)
+
+
+def test_a_gpu_gets_sizes_of_its_own_and_the_small_ones_of_the_cpu(task: Task) -> None:
+    own = task.gpu_track
+    assert own.size(Preset.S) == task.size(Preset.S)
+    assert all(own.size(preset) != task.size(preset) for preset in (Preset.M, Preset.L, Preset.XL))
+
+
+def test_integers_of_32_bits_hold_every_index_of_every_preset(task: Task) -> None:
+    for sizes in (track.size(preset) for track in (task, task.gpu_track) for preset in Preset):
+        for name, argument in task.arrays.items():
+            if argument.dtype == "int32":
+                largest = argument.bound(sizes) if argument.bound else max(sizes.values())
+                assert largest < 2**31, (name, sizes)
 
 
 def test_small_sizes_meet_every_residue(task: Task) -> None:
