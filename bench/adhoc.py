@@ -11,7 +11,7 @@ from bench import process, seeds
 from bench.court import Court
 from bench.errors import ShardError, UsageError
 from bench.grade import grade
-from bench.judge.schemas import ADHOC, Kind, Language, Preset, ProfileTool, not_graded
+from bench.judge.schemas import ADHOC, Kind, Language, Preset, ProfileTool
 from bench.measure.protocols import ProtocolRole, find_protocol
 from bench.places import run_root
 from bench.profile import check_language, profile
@@ -68,8 +68,10 @@ def grade_file(court: Court, kernel: str, path: Path, language: Language, preset
         UsageError: the kernel, the protocol or the file does not fit, or there is no place for the row.
     """
     _check_task(kernel, language)
-    if why := not_graded(language):
-        raise UsageError(f"{path}: {why}")
+    try:
+        court.device_of(language)
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}") from error
     kinds = {ProtocolRole.PREVIEW: Kind.SCORE, ProtocolRole.CALIBRATION: Kind.CALIBRATION}
     grade_id = str(uuid.uuid4())
     order = GradeOrder(

@@ -86,7 +86,10 @@ class JudgeConfig(BaseModel):
         int, Field(ge=1, le=LONGEST_S, description="Seconds that all tools have together for one submission.")
     ] = USUAL_TIMEOUT_S
     allow_sandbox: Annotated[str, Field(description="Weakest sandbox level to serve with.")] = "user"
-    device: Annotated[Literal["cpu"], Field(description="Device that grades.")] = "cpu"
+    device: Annotated[
+        Literal["cpu", "cuda", "hip"],
+        Field(description="Device that grades: this CPU, or the first GPU of NVIDIA or AMD that the judge may see."),
+    ] = "cpu"
     timing_cores: Annotated[tuple[int, ...] | None, Field(description="Cores of timed code; none: planned.")] = None
     clock_core: Annotated[int | None, Field(description="Core of the judge's clock; none: planned.")] = None
     warm_up: Annotated[

@@ -4,6 +4,7 @@ import contextlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from bench.build.gpu_library import Kit
 from bench.devices import cuda, hip
@@ -42,6 +43,16 @@ class Court:
     def memory(self) -> Memory:
         """Where the arrays of a grade lie."""
         return DeviceMemory(self.gpu) if self.gpu else HOST
+
+    def gpu_facts(self) -> dict[str, Any]:
+        """What the slot's GPU is."""
+        assert self.gpu is not None
+        seen = {"index": self.card.index, "driver": self.card.driver, "target": self.card.target} if self.card else {}
+        return {**self.gpu.facts, **seen}
+
+    def gpu_state(self) -> dict[str, Any]:
+        """How the slot's GPU is doing now: clocks (MHz), power (W), temperature (°C), load (%)."""
+        return VENDORS[self.gpu.kit.device].state(self.card) if self.gpu and self.card else {}
 
     def device_of(self, language: Language) -> Device:
         """What grades a language here: the slot's GPU; without one this CPU, which plays a GPU for HIP.

@@ -219,9 +219,7 @@ def start_runner(work: Work, artifact: Artifact, arena: Arena, workspace: bool =
     court = work.court
     with work.watch.stage("build"):
         shim = builder.call_shim(court.sandbox, work.task, artifact.language, workspace)
-    runner = Runner(
-        court.sandbox, work.folder, artifact, shim, arena, court.cores.timing, workspace, kit=court.kit
-    )
+    runner = Runner(court.sandbox, work.folder, artifact, shim, arena, court.cores.timing, workspace, kit=court.kit)
     return contextlib.closing(runner)
 
 
@@ -270,7 +268,7 @@ def verify(work: Work, session: Session, candidate: Runner) -> None:
 def time_both_sides(work: Work, session: Session, candidate: Runner, denominator: Runner | None) -> Twin:
     """Candidate and denominator interleaved on the same buffers, every output compared with the twin; returns that."""
     with work.watch.stage("build"):
-        twin = Twin(work.court.sandbox, work.task, work.court.gpu)
+        twin = Twin(work.court.sandbox, work.task, work.court.memory, work.court.kit)
     with contextlib.ExitStack() as stack:
         if denominator is None:
             race(work, session, twin.oracle)
@@ -391,7 +389,7 @@ def facts(work: Work) -> dict[str, Any]:
         "cells": tuple(work.cells),
         "denominator": work.denominator.name if work.is_timed else None,
         "task_hash": work.task.hash,
-        "policy_stamp": builder.policy_stamp(work.task),
+        "policy_stamp": builder.policy_stamp(work.task, work.court.kit),
         "seed_commitment": commitment(work.seed),
         "sandbox": str(court.sandbox.level),
         "device": work.device,

@@ -68,8 +68,10 @@ def profile(order: ProfileOrder, court: Court) -> ProfileReport | Lacking:
     if order.tool is ProfileTool.ISA:
         return compiled(order, court)
     if of_gpus := GPU_PROFILERS.get(order.tool):
-        # No judge has a GPU for its device yet, so there is always a reason.
-        return Lacking(why=of_gpus.needs(order.device))
+        needs = of_gpus.needs(court.device_of(order.language))
+        return Lacking(
+            why=needs or f"{order.tool} is not run by judges yet; run it beside your own program, or use isa"
+        )
     profiler = PROFILERS[order.tool]
     if why := profiler.lacking(court.sandbox):
         return Lacking(why=why)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from bench.build import builder
+from bench.build.gpu_library import Kit
 from bench.build.toolchain import Artifact, toolchains, toolchains_text
 from bench.court import Court
 from bench.devices import cpu
@@ -23,10 +24,11 @@ from bench.version import versions
 TOOLCHAINS_ROLE = "toolchains"
 
 
-def planned_build(language: Language, kernel: str) -> dict[str, Any]:
+def planned_build(language: Language, kernel: str, kit: Kit | None) -> dict[str, Any]:
     """How a submission will be built; a build that fails leaves this on its row."""
-    commands = builder.submission_commands(language, kernel)
-    return {"commands": commands, "compiler": toolchains()[language].version if commands else ""}
+    commands = builder.submission_commands(language, kernel, kit)
+    compiler = kit.compiler if kit else toolchains()[language].version if commands else ""
+    return {"commands": commands, "compiler": compiler}
 
 
 def build_facts(built: Artifact) -> dict[str, Any]:
@@ -67,7 +69,8 @@ def noise(cells: Sequence[Cell]) -> dict[str, float] | None:
 
 def machine_state(court: Court) -> dict[str, Any]:
     """How busy and how fast this machine is now: load average over a minute, clock of the timing cores (MHz)."""
-    return {"load": os.getloadavg()[0], "mhz": [cpu.frequency_mhz(core) for core in court.cores.timing]}
+    found = {"load": os.getloadavg()[0], "mhz": [cpu.frequency_mhz(core) for core in court.cores.timing]}
+    return found | ({"gpu": court.gpu_state()} if court.gpu else {})
 
 
 def circumstances(court: Court, denominator: Path, cells: Sequence[Cell], before: dict[str, Any]) -> dict[str, Any]:
@@ -76,7 +79,7 @@ def circumstances(court: Court, denominator: Path, cells: Sequence[Cell], before
         "sandbox_by": court.sandbox.by,
         "cores": {"timing": court.cores.timing, "clock": court.cores.clock},
         "affinity": sorted(os.sched_getaffinity(0)),
-        "machine": cpu.description(),
+        "machine": cpu.description() | ({"gpu": court.gpu_facts()} if court.gpu else {}),
         "before": before,
         "after": machine_state(court),
         "noise": noise(cells),

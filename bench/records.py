@@ -34,11 +34,6 @@ class SubmissionOrder(Closed):
     workspace_bytes: int = 0
     seed: Annotated[str, Field(pattern=r"^([0-9a-f]{2})+$")]
 
-    @property
-    def device(self) -> Device:
-        """What grades this language."""
-        return Device.EMULATED if self.language is Language.HIP else Device.CPU
-
     @model_validator(mode="after")
     def _has_one_delivery(self) -> Self:
         if (self.source is None) == (self.library is None):

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bench.build import builder
+from bench.build.gpu_library import Kit
 from bench.build.toolchain import Artifact
 from bench.errors import JudgeFault
-from bench.judge.schemas import Language
-from bench.native import helper
+from bench.judge.schemas import GPU_LANGUAGES
+from bench.runner.memory import HOST, Array, Memory
 from bench.sandbox import Sandbox
 from bench.task import Argument, Role, Sizes, Task
 from bench.tolerance import Oracle
@@ -56,19 +56,19 @@ def _given(task: Task, inputs: Inputs, sizes: Sizes, scratch: "Scratch") -> dict
             values[name] = inputs[name]
         elif not argument.is_output:
             values[name] = scratch.array(name, task.shape(name, sizes), _oracle_dtype(argument))
-            helper.widen(inputs[name], values[name])
+            scratch.memory.widen(inputs[name], values[name])
     return values
 
 
-def _made(task: Task, inputs: Inputs, sizes: Sizes, scratch: "Scratch") -> dict[str, NDArray[Any]]:
+def _made(task: Task, inputs: Inputs, sizes: Sizes, scratch: "Scratch") -> dict[str, Array]:
     """What an oracle writes: float outputs filled with NaN, in-outs as they were before the call."""
-    values: dict[str, NDArray[Any]] = {}
+    values: dict[str, Array] = {}
     for name, argument in task.outputs.items():
         values[name] = scratch.array(name, task.shape(name, sizes), _oracle_dtype(argument))
         if argument.role is Role.INOUT:
-            helper.widen(inputs[name], values[name])
+            scratch.memory.widen(inputs[name], values[name])
         else:
-            values[name].fill(np.nan if values[name].dtype == np.float64 else 0)
+            scratch.memory.blank(values[name])
     return values
 
 
@@ -79,15 +79,16 @@ def _oracle_dtype(argument: Argument) -> str:
 class Scratch:
     """Arrays of an oracle, used again from call to call: at XL, fresh pages would cost more than the oracle."""
 
-    def __init__(self) -> None:
-        self._arrays: dict[str, NDArray[Any]] = {}
+    def __init__(self, memory: Memory = HOST) -> None:
+        self.memory = memory
+        self._arrays: dict[str, Array] = {}
 
-    def array(self, name: str, shape: tuple[int, ...], dtype: str) -> NDArray[Any]:
+    def array(self, name: str, shape: tuple[int, ...], dtype: str) -> Array:
         """A contiguous array of undefined content; valid until the next one of this name."""
         count = math.prod(shape)
         held = self._arrays.get(name)
         if held is None or held.size < count:
-            held = self._arrays[name] = np.empty(count, dtype)
+            held = self._arrays[name] = self.memory.empty(count, dtype)
         return held[:count].reshape(shape)
 
 
@@ -103,7 +104,7 @@ def numpy_oracle(task: Task, inputs: Inputs, sizes: Sizes) -> Oracle:
     return Oracle(expected, _numpy_call(task, "magnitude", inputs, sizes) or {})
 
 
-def _numpy_call(task: Task, name: str, inputs: Inputs, sizes: Sizes) -> dict[str, NDArray[Any]] | None:
+def _numpy_call(task: Task, name: str, inputs: Inputs, sizes: Sizes) -> dict[str, Array] | None:
     function = reference_function(task, name)
     if function is None:
         return None
@@ -128,7 +129,7 @@ class TwinLibrary:
     """
 
     def __init__(self, task: Task, built: Artifact) -> None:
-        self._task, self._takes_stream = task, built.language is Language.HIP
+        self._task, self._takes_stream = task, built.language in GPU_LANGUAGES
         self._library = ctypes.CDLL(str(built.path))
         if not hasattr(self._library, task.name):
             raise JudgeFault(f"{task.baselines[0]}: defines no function '{task.name}'; name it like the kernel")
@@ -162,29 +163,40 @@ class TwinLibrary:
 
 
 class Twin:
-    """The float64 twin of a kernel's first baseline: the oracle of timed outputs, at native speed.
+    """The float64 twin of a kernel's first baseline: the oracle of timed outputs, where the arrays lie.
 
-    Of a baseline in HIP it is the emulator's.
+    With a GPU's `kit` it is the GPU's; without one, that of a baseline in HIP is the emulator's.
     """
 
-    def __init__(self, sandbox: Sandbox, task: Task) -> None:
-        self._task = task
-        self._for_expected, self._for_magnitude = Scratch(), Scratch()
-        self.built = builder.twin(sandbox, task.baselines[0])
+    def __init__(self, sandbox: Sandbox, task: Task, memory: Memory = HOST, kit: Kit | None = None) -> None:
+        self._task, self._memory = task, memory
+        self._for_expected, self._for_magnitude = Scratch(memory), Scratch(memory)
+        self.built = builder.twin(sandbox, task.baselines[0], kit)
         self._library = TwinLibrary(task, self.built)
 
     def oracle(self, inputs: Inputs, sizes: Sizes) -> Oracle:
         """Expected outputs and, where the kernel has them, magnitudes; valid until the next call."""
         given = _given(self._task, inputs, sizes, self._for_expected)
         expected = _made(self._task, inputs, sizes, self._for_expected)
-        self._library.write_expected(_addressed({**given, **expected}))
-        if not self._library.has_magnitude:
-            return Oracle(expected, _numpy_call(self._task, "magnitude", inputs, sizes) or {})
-        magnitude = _made(self._task, inputs, sizes, self._for_magnitude)
-        self._library.write_magnitude(_addressed({**given, **magnitude}))
+        self._library.write_expected(self._addressed({**given, **expected}))
+        if self._library.has_magnitude:
+            magnitude = _made(self._task, inputs, sizes, self._for_magnitude)
+            self._library.write_magnitude(self._addressed({**given, **magnitude}))
+        else:
+            magnitude = self._by_reference(inputs, sizes)
+        self._memory.settle()
         return Oracle(expected, magnitude)
 
+    def _by_reference(self, inputs: Inputs, sizes: Sizes) -> dict[str, Array]:
+        """Magnitudes by the NumPy reference; none where it has none."""
+        if reference_function(self._task, "magnitude") is None:
+            return {}
+        arrays = self._task.arrays
+        seen = {name: self._memory.seen(value) if name in arrays else value for name, value in inputs.items()}
+        found = _numpy_call(self._task, "magnitude", seen, sizes) or {}
+        return {name: self._memory.taken(values) for name, values in found.items()}
 
-def _addressed(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The same with the address of each array in its place."""
-    return {name: value.ctypes.data if isinstance(value, np.ndarray) else value for name, value in values.items()}
+    def _addressed(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The same with the address of each array in its place."""
+        arrays = self._task.arrays
+        return {name: self._memory.address(value) if name in arrays else value for name, value in values.items()}

@@ -3,7 +3,6 @@
 import contextlib
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from bench.measure.sampling import TimeLimits
 from bench.measure.session import Prepared, Session
 from bench.measure.stopwatch import Stopwatch
 from bench.records import GradeOrder
-from bench.reference import OracleOf, Twin, numpy_oracle
+from bench.reference import OracleOf, Twin
 from bench.runner.buffers import Arena
 from bench.runner.memory import Placement
 from bench.runner.runner import Runner
@@ -39,7 +38,7 @@ def reverify(order: GradeOrder, task: Task, court: Court, watch: Stopwatch) -> d
     """Build the order's source again in a fresh folder, and call it on fresh cases in two fresh processes.
 
     The second process has more threads for OpenMP. What the first answers is held against the NumPy reference, what
-    the second answers against the float64 twin (where there is one) and, bit by bit, against the first.
+    the second answers against the float64 twin and, bit by bit, against the first.
 
     Returns:
         For the grade's provenance: how many cases there were, and on how many the two gave the same bits.
@@ -51,31 +50,24 @@ def reverify(order: GradeOrder, task: Task, court: Court, watch: Stopwatch) -> d
     """
     seed = hkdf(bytes.fromhex(order.seed), STAGE)
     cases = [*edge_cases(task, seed, STAGE), *fuzzed_cases(task, seed, STAGE, FUZZED_CASES)]
-    arena = Arena(task, [case.sizes for case in cases], order.workspace_bytes)
+    arena = Arena(task, [case.sizes for case in cases], order.workspace_bytes, court.memory)
     with contextlib.closing(arena), scratch_folder() as folder:
         with watch.stage("build"):
-            artifact, _ = artifacts.make(court.sandbox, folder, task, order)
+            artifact, _ = artifacts.make(court.sandbox, folder, task, order, kit=court.kit)
             shim = builder.call_shim(court.sandbox, task, order.language, order.workspace_bytes > 0)
-            oracle_of = other_oracle(court.sandbox, task)
+            twin = Twin(court.sandbox, task if task.baselines else task.gpu_track, court.memory, court.kit)
         session = Session(task, seed, arena, watch)
+        workspace = order.workspace_bytes > 0
         with contextlib.ExitStack() as stack:
-            first, second = (
-                stack.enter_context(
-                    contextlib.closing(
-                        Runner(sandbox, folder, artifact, shim, arena, court.untimed, order.workspace_bytes > 0)
-                    )
-                )
+            runners = (
+                Runner(sandbox, folder, artifact, shim, arena, court.untimed, workspace, kit=court.kit)
                 for sandbox in (court.sandbox, with_more_threads(court))
             )
+            first, second = (stack.enter_context(contextlib.closing(runner)) for runner in runners)
             first.load(timed=False)
             second.load(timed=False)
-            same = [agree(session, case, first, second, oracle_of, number) for number, case in enumerate(cases)]
+            same = [agree(session, case, first, second, twin.oracle, number) for number, case in enumerate(cases)]
     return {"cases": len(cases), "same_bits": sum(same)}
-
-
-def other_oracle(sandbox: Sandbox, task: Task) -> OracleOf:
-    """The float64 twin, or the NumPy reference once more for a kernel without a baseline that runs here."""
-    return Twin(sandbox, task).oracle if task.baselines else partial(numpy_oracle, task)
 
 
 def with_more_threads(court: Court) -> Sandbox:
@@ -91,19 +83,22 @@ def agree(session: Session, case: Case, first: Runner, second: Runner, oracle_of
     prepared = session.prepare(case, placement=placement)
     limits = TimeLimits()
     session.call(first, prepared, limits.now_ns)
-    answer = {name: prepared.views[name].copy() for name in session.task.outputs}
+    answer = answers(session, prepared)
     again = session.prepare(case, oracle_of, placement)
     try:
         session.call(second, again, limits.now_ns)
     except Rejected as rejected:
-        raise second_thoughts(rejected, case, same_bits(answer, again)) from rejected
-    return same_bits(answer, again)
+        raise second_thoughts(rejected, case, same_bits(answer, answers(session, again))) from rejected
+    return same_bits(answer, answers(session, again))
 
 
-def same_bits(answer: Outputs, prepared: Prepared) -> bool:
-    return all(
-        np.array_equal(kept.view(np.uint8), prepared.views[name].view(np.uint8)) for name, kept in answer.items()
-    )
+def answers(session: Session, prepared: Prepared) -> Outputs:
+    """Copies of what a call has left in the outputs."""
+    return {name: session.memory.get(prepared.views[name]) for name in session.task.outputs}
+
+
+def same_bits(first: Outputs, second: Outputs) -> bool:
+    return all(np.array_equal(kept.view(np.uint8), second[name].view(np.uint8)) for name, kept in first.items())
 
 
 def second_thoughts(rejected: Rejected, case: Case, same: bool) -> Exception:

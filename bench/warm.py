@@ -17,12 +17,13 @@ def warm(order: WarmOrder, court: Court) -> None:
         JudgeFault: one of its own files does not build or does not import.
         EnvironmentFault: a compiler is missing, or the cache cannot be written.
     """
-    task, sandbox = find_task(order.kernel), court.sandbox
+    task, sandbox, kit = find_task(order.kernel), court.sandbox, court.kit
+    task = task.gpu_track if kit else task
     with court.building(Stopwatch()):
         for baseline in task.baselines:
-            builder.denominator(sandbox, baseline)
+            builder.denominator(sandbox, baseline, kit)
         for baseline in task.baselines[:1]:
-            builder.twin(sandbox, baseline)
+            builder.twin(sandbox, baseline, kit)
         for language in {*order.languages, *map(Language.of, task.baselines)}:
             builder.call_shim(sandbox, task, language)
     reference_function(task, task.name)

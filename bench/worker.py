@@ -25,7 +25,7 @@ from bench.config import JudgeConfig
 from bench.court import Court, open_court
 from bench.errors import EnvironmentFault, JudgeFault, KernelcourtError
 from bench.grade import grade
-from bench.judge.schemas import Closed, Kind, Language, Outcome, Preset
+from bench.judge.schemas import Closed, Device, Kind, Language, Outcome, Preset
 from bench.profile import profile
 from bench.records import GradeOrder, Lacking, ProfileOrder, WarmOrder
 from bench.sandbox import sweep_scratch
@@ -59,7 +59,13 @@ def main() -> int:
         os.environ["KCOURT_CACHE"] = str(config.cache_dir)
         sweep_scratch()
         court = open_court(
-            config.allow_sandbox, config.rank, config.ranks, config.timing_cores, config.clock_core, config.plan
+            config.allow_sandbox,
+            config.rank,
+            config.ranks,
+            config.timing_cores,
+            config.clock_core,
+            config.plan,
+            Device(config.device),
         )
         languages = sorted({setup.language for setup in config.setups.values()})
         self_grade(court, languages)
@@ -94,20 +100,23 @@ def answer(line: str, court: Court) -> dict[str, Any]:
 
 
 def self_grade(court: Court, languages: Sequence[Language] = ()) -> None:
-    """Grade a baseline of the first kernel for CPUs at S, and in each other language of `languages` (those of the
-    setups) an honest control: toolchains, sandbox and clock work, or the judge is unfit.
+    """Grade a baseline of the first kernel for this device at S, and in each other language of `languages` (those of
+    the setups) an honest control: toolchains, sandbox, device and clock work, or the judge is unfit.
 
     Raises:
         EnvironmentFault: the compiler of one of the languages was not found.
         JudgeFault: one of them was not solved; the message holds the finding.
     """
     for language in languages:
-        if why := builder.lacking(language):
+        if why := builder.lacking(language, court.kit.device if court.kit else None):
             raise EnvironmentFault(f"a setup is written in {language}: {why}")
     tasks = [task for task in select("all") if task.manifest.platform.status == "active"]
     if not tasks:
         raise JudgeFault("the corpus holds no active kernel; set KCOURT_TASKS_DIR to a folder of kernels")
-    first = next((task for task in tasks if task.baselines), tasks[0])
+    if court.gpu:
+        first = next((task for task in tasks if task.gpu_baselines), tasks[0]).gpu_track
+    else:
+        first = next((task for task in tasks if task.baselines), tasks[0])
     own = first.defining_baselines[0]
     must_solve(first, own, court)
     controls = [(task, path) for task in tasks for path in task.controls("honest")]

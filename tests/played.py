@@ -25,19 +25,21 @@ import pathlib, sys
 sys.path.insert(0, {root!r})
 from bench.build.hip_source import as_cpp
 source = pathlib.Path({name!r})
-source.with_suffix(".cpp").write_text(f'#line 1 "{{source.name}}"\\n' + as_cpp(source.read_text()))
+text = as_cpp(source.read_text())
+source.unlink()
+source.write_text(text)
 """
 
 
 def steps(source: Path, flags: Sequence[str], entry: str | None) -> list[list[str]]:
-    """The argvs that rewrite a HIP file to C++ and build that, with the memory of a played device."""
+    """The argvs that turn a HIP file into C++ and build that, with the memory of a played device."""
     chain, stem = toolchains()["hip"], source.stem
     compile_it = [chain.compiler, *chain.flags, f"-I{ROOT}/tests/played_gpu", f"-I{emulator.HEADERS}", *flags]
     shown = ["-nostartfiles", Trace.LINKED.of(source).name] if entry else []
     return [
         [sys.executable, "-c", REWRITE.format(root=str(ROOT), name=source.name)],
-        [*compile_it, "-E", f"{stem}.cpp", "-o", stem + READ],
-        [*compile_it, "-c", f"{stem}.cpp", "-o", f"{stem}.o"],
+        [*compile_it, "-E", "-x", "c++", source.name, "-o", stem + READ],
+        [*compile_it, "-c", "-x", "c++", source.name, "-o", f"{stem}.o"],
         [*compile_it, f"{stem}.o", "-o", f"{stem}.so", *chain.libraries, *shown],
     ]
 
@@ -56,7 +58,7 @@ def kit() -> Kit:
 
 @cache
 def played_gpu() -> Gpu:
-    return Gpu(kit())
+    return Gpu(kit(), flush_bytes=1 << 20)
 
 
 @cache

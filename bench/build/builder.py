@@ -8,10 +8,13 @@ from bench.build.gpu_library import Kit
 from bench.build.toolchain import Artifact, compile_shared, toolchains
 from bench.cache import cached, content_key, default_cache, processor
 from bench.errors import EnvironmentFault, JudgeFault
-from bench.judge.schemas import GPU_LANGUAGES, Language, not_graded
+from bench.judge.schemas import GPU_LANGUAGES, WITHOUT_A_GPU, Device, Language, not_graded
 from bench.sandbox import Sandbox, scratch_folder
 from bench.task import Task
 from bench.verdict import Rejected
+
+# What makes a baseline its own oracle.
+TWIN = ("-Dreal=double", "-DKC_ORACLE")
 
 
 def build_submission(
@@ -65,10 +68,12 @@ def build_command(language: Language, kernel: str = "<kernel>") -> str:
     return " ".join(toolchains()[language.value].command(f"{kernel}{language.suffix}", f"{kernel}.so"))
 
 
-def lacking(language: Language) -> str:
-    """Why nothing can be built in this language here, or an empty text."""
-    if why := not_graded(language):
+def lacking(language: Language, gpu: Device | None = None) -> str:
+    """Why nothing is built in this language here, for a GPU or without one; or an empty text."""
+    if why := not_graded(language, (gpu,) if gpu else WITHOUT_A_GPU):
         return why
+    if gpu:  # who has opened it has found its compiler
+        return ""
     try:
         if chain := toolchains().get(language.value):
             _ = chain.version
@@ -87,9 +92,11 @@ def denominator(sandbox: Sandbox, baseline: Path, kit: Kit | None = None) -> Art
     return _trusted(sandbox, baseline, (), baseline.parent.name)
 
 
-def twin(sandbox: Sandbox, baseline: Path) -> Artifact:
+def twin(sandbox: Sandbox, baseline: Path, kit: Kit | None = None) -> Artifact:
     """The baseline over `double`: the oracle of timed outputs, cached by content. One in HIP is for the emulator."""
-    return _trusted(sandbox, baseline, ("-Dreal=double", "-DKC_ORACLE"))
+    if kit:
+        return _for_gpu(sandbox, baseline, kit, TWIN, None)
+    return _trusted(sandbox, baseline, TWIN)
 
 
 def call_shim(sandbox: Sandbox, task: Task, language: Language, workspace: bool = False) -> Path:
@@ -171,7 +178,11 @@ def _compile(
         target.write_bytes(built.path.read_bytes())
 
 
-def policy_stamp(task: Task) -> str:
+def policy_stamp(task: Task, kit: Kit | None = None) -> str:
     """Identity of a track's denominator policy: baselines, flags and the racing rule (the fastest baseline)."""
-    built_by = [repr(toolchains()[Language.of(path).value]) for path in task.defining_baselines]
-    return content_key(*(path.read_bytes() for path in task.defining_baselines), *built_by, "fastest")
+    baselines = task.defining_baselines
+    if kit:
+        built_by = [repr(kit.steps(Path(path.name), (), task.name)) for path in baselines]
+    else:
+        built_by = [repr(toolchains()[Language.of(path).value]) for path in baselines]
+    return content_key(*(path.read_bytes() for path in baselines), *built_by, "fastest")

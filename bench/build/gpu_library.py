@@ -52,7 +52,7 @@ def nvidia_kit(target: Target) -> Kit:
         EnvironmentFault: it, or its runtime library, was not found.
     """
     nvcc = nvidia.find_nvcc()
-    cuda = Path(nvcc).resolve().parents[1]
+    cuda = nvidia.toolkit(nvcc)
     runtime = nvidia.find_runtime(cuda)
 
     def steps(source: Path, flags: Sequence[str], entry: str | None) -> list[list[str]]:
@@ -81,7 +81,7 @@ def nvidia_kit(target: Target) -> Kit:
         compiler=nvidia.version(nvcc),
         steps=steps,
         at_load="_ZL24__sti____cudaRegisterAllv",
-        visible=() if cuda.is_relative_to("/usr") else (cuda,),
+        visible=(cuda,),
         headers=nvidia.HEADERS,
         runtime=(runtime.parent,),
     )
@@ -115,7 +115,7 @@ def amd_kit(target: Target) -> Kit:
         compiler=amd.version(hipcc),
         steps=steps,
         at_load="__hip_module_ctor",
-        visible=() if rocm.is_relative_to("/usr") else (rocm,),
+        visible=(rocm,),
         runtime=(rocm / "lib",),
     )
 

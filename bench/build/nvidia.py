@@ -38,7 +38,7 @@ def plan(source: str, target: Target) -> Plan:
         EnvironmentFault: there is no nvcc here.
     """
     nvcc = find_nvcc()
-    cuda = Path(nvcc).resolve().parents[1]
+    cuda = toolkit(nvcc)
     stem = Path(source).stem
     compile_it = (nvcc, "-x", "cu", f"-arch={target}", *FLAGS, "-I.")
     return Plan(
@@ -66,6 +66,14 @@ def find_nvcc() -> str:
         if found := shutil.which("nvcc", path=f"{folder}/bin"):
             return found
     raise EnvironmentFault("nvcc was not found; install CUDA 13, or pip install 'kernelcourt[offline]'")
+
+
+@lru_cache(maxsize=4)
+def toolkit(nvcc: str) -> Path:
+    """The folder of the CUDA that it belongs to, be it a link or a script that calls another."""
+    said = run([nvcc, "--dryrun", "-x", "cu", "/dev/null"], limits=Limits(wall_s=30)).output
+    here = re.search(r"^#\$ _HERE_=(.+)$", said, re.MULTILINE)
+    return Path(here[1]).resolve().parent if here else Path(nvcc).resolve().parents[1]
 
 
 @lru_cache(maxsize=4)

@@ -1,6 +1,7 @@
 """Grade one file here and now."""
 
 import json
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -17,6 +18,14 @@ from bench.records import GradeReport
 app = typer.Typer()
 
 
+class GpuOrCpu(StrEnum):
+    """The devices that can be asked for."""
+
+    CPU = "cpu"
+    CUDA = "cuda"
+    HIP = "hip"
+
+
 @app.command()
 def grade(
     kernel: Annotated[str, typer.Argument(help="Name of a kernel; `kcourt task list` shows them.")],
@@ -24,6 +33,9 @@ def grade(
     language: Annotated[Language | None, typer.Option(help="Language; default: by the file's suffix.")] = None,
     preset: Annotated[Preset, typer.Option(help="Size of the timed inputs.")] = Preset.XL,
     protocol: Annotated[str, typer.Option(help="mw2x5 is the preview, mw4x5 the grade.")] = "mw4x5",
+    device: Annotated[
+        GpuOrCpu, typer.Option(help="What to grade on; on a CPU, HIP is checked by an emulator and not timed.")
+    ] = GpuOrCpu.CPU,
     allow_sandbox: Annotated[str, typer.Option(help="Weakest sandbox level to grade with.")] = "user",
     as_one_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
@@ -33,10 +45,13 @@ def grade(
     this machine cannot grade, a judge's fault, or a row that could not be kept.
 
     Example: kcourt grade softmax_rows my.c --preset M --allow-sandbox limits
+
+    Example: kcourt grade rmsnorm my.hip --device cuda
     """
     chosen = language or language_of(file)
     try:
-        graded = grade_file(open_court(allow_sandbox, tools=parse_plan()), kernel, file, chosen, preset, protocol)
+        court = open_court(allow_sandbox, tools=parse_plan(), device=Device(device))
+        graded = grade_file(court, kernel, file, chosen, preset, protocol)
     except EnvironmentFault as error:
         raise JudgeFault(str(error)) from error
     if as_one_json:

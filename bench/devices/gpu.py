@@ -2,6 +2,7 @@
 
 import ctypes
 import math
+import weakref
 from collections.abc import Mapping
 from ctypes import POINTER, byref, c_char, c_char_p, c_double, c_int, c_int64, c_uint64, c_void_p
 from dataclasses import dataclass
@@ -20,11 +21,15 @@ FLUSH_BYTES = 512 << 20
 
 @dataclass(frozen=True)
 class DeviceArray:
-    """A contiguous array on the device, as far as it can be like NumPy's: it knows its place, and not what it holds."""
+    """A contiguous array on the device, as far as it can be like NumPy's: it knows its place, and not what it holds.
+
+    `owner` gives the memory back when the last array of it has gone.
+    """
 
     address: int
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
+    owner: object = None
 
     @property
     def size(self) -> int:
@@ -41,16 +46,20 @@ class DeviceArray:
     def __getitem__(self, part: slice) -> "DeviceArray":
         """A part, without steps, of a flat array."""
         start, stop, _ = part.indices(self.size)
-        return DeviceArray(self.address + start * self.itemsize, (max(stop - start, 0),), self.dtype)
+        return DeviceArray(self.address + start * self.itemsize, (max(stop - start, 0),), self.dtype, self.owner)
 
     def view(self, dtype: str | np.dtype[Any]) -> "DeviceArray":
         """The same bytes as a flat array of another type."""
         kind = np.dtype(dtype)
-        return DeviceArray(self.address, (self.nbytes // kind.itemsize,), kind)
+        return DeviceArray(self.address, (self.nbytes // kind.itemsize,), kind, self.owner)
 
     def reshape(self, shape: tuple[int, ...] | int) -> "DeviceArray":
         wanted = (self.size,) if isinstance(shape, int) else shape
-        return DeviceArray(self.address, wanted, self.dtype)
+        return DeviceArray(self.address, wanted, self.dtype, self.owner)
+
+
+class _Owner:
+    """Stands for a piece of memory."""
 
 
 class _Facts(ctypes.Structure):
@@ -73,6 +82,8 @@ _SIGNATURES: Mapping[str, tuple[Any, ...]] = {
     "upload": (c_void_p, c_void_p, c_int64),
     "download": (c_void_p, c_void_p, c_int64),
     "wait": (),
+    "copy": (c_void_p, c_void_p, c_int64),
+    "set": (c_void_p, c_int, c_int64),
     "fill": (c_void_p, c_int64, c_char_p, c_char_p, c_uint64, c_uint64, c_uint64),
     "widen": (c_void_p, c_char_p, c_void_p, c_int64),
     "poison": (c_void_p, c_int64, c_uint64),
@@ -91,6 +102,7 @@ _SIGNATURES: Mapping[str, tuple[Any, ...]] = {
     "compare_exact": (c_void_p, c_void_p, c_int64, c_int64, POINTER(c_int64), POINTER(c_int64)),
     "digest": (c_void_p, c_int64, POINTER(c_uint64)),
     "flush": (c_int,),
+    "copy_rate": (POINTER(c_double),),
     "round_trip": (POINTER(c_int64),),
 }
 
@@ -101,16 +113,17 @@ class Gpu:
     Each method raises JudgeFault when the device fails: no submission runs in this process.
     """
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: Kit, flush_bytes: int = FLUSH_BYTES) -> None:
         """Raises EnvironmentFault when there is no device, or no compiler for it."""
         self.kit = kit
+        self._copy_rate: float | None = None
         self._library = ctypes.CDLL(str(own_library(kit, "judge.hip")))
         self._library.kc_gpu_why.restype = c_char_p
         for name, arguments in _SIGNATURES.items():
             getattr(self._library, f"kc_gpu_{name}").argtypes = arguments
         facts = _Facts()
         try:
-            self._do("open", 0, FLUSH_BYTES, byref(facts))
+            self._do("open", 0, flush_bytes, byref(facts))
         except JudgeFault as fault:
             raise EnvironmentFault(f"the device {kit.device} cannot be used: {fault}") from fault
         names = [name for name, _ in _Facts._fields_[1:]]
@@ -130,14 +143,13 @@ class Gpu:
     def destroy(self, area: DeviceArray) -> None:
         self._do("destroy", area.address, area.nbytes)
 
-    def allocate(self, nbytes: int) -> DeviceArray:
-        """Memory that nobody else sees."""
-        at = c_void_p()
-        self._do("allocate", nbytes, byref(at))
-        return DeviceArray(at.value or 0, (nbytes,), np.dtype(np.uint8))
-
-    def free(self, area: DeviceArray) -> None:
-        self._do("free", area.address)
+    def allocate(self, count: int, dtype: str) -> DeviceArray:
+        """A flat array that nobody else sees, for as long as somebody here holds it."""
+        kind, at = np.dtype(dtype), c_void_p()
+        self._do("allocate", count * kind.itemsize, byref(at))
+        owner = _Owner()
+        weakref.finalize(owner, self._library.kc_gpu_free, at.value)
+        return DeviceArray(at.value or 0, (count,), kind, owner)
 
     def put(self, view: DeviceArray, values: NDArray[Any]) -> None:
         """Copy an array of the same shape and type to the device."""
@@ -156,7 +168,17 @@ class Gpu:
 
     def widen(self, view: DeviceArray, out: DeviceArray) -> None:
         """Copy: floats into float64, anything else into its own type."""
-        self._do("widen", view.address, view.dtype.name.encode(), out.address, view.size)
+        if view.dtype == out.dtype:
+            self._do("copy", out.address, view.address, view.nbytes)
+        else:
+            self._do("widen", view.address, view.dtype.name.encode(), out.address, view.size)
+
+    def set(self, view: DeviceArray, byte: int) -> None:
+        """The same value in every byte."""
+        self._do("set", view.address, byte, view.nbytes)
+
+    def wait(self) -> None:
+        self._do("wait")
 
     def poison(self, area: DeviceArray, key: int) -> None:
         self._do("poison", area.address, area.nbytes, key)
@@ -189,6 +211,14 @@ class Gpu:
     def flush(self) -> None:
         """Put every array out of the device's caches."""
         self._do("flush", 0)
+
+    def copy_rate(self) -> float:
+        """Bytes per ns, read and written, of the fastest of a few large copies; measured once."""
+        if self._copy_rate is None:
+            found = c_double()
+            self._do("copy_rate", byref(found))
+            self._copy_rate = found.value
+        return self._copy_rate
 
     def round_trip_ns(self) -> int:
         """How long a kernel that does nothing takes from here; more than a turn (a millisecond or so) where somebody

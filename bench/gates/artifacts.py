@@ -102,7 +102,9 @@ def _built(
         return builder.build_submission(sandbox, folder, task, order.language, order.source, flags, kit)
     except Rejected as rejected:
         source = folder / f"{task.name}{order.language.suffix}"
-        if rejected.property == "build" and (path := origins.reached_for(sandbox, folder, source, order.language)):
+        if kit:
+            origins.check_read_for_a_gpu(source, kit.visible)
+        elif rejected.property == "build" and (path := origins.reached_for(sandbox, folder, source, order.language)):
             raise origins.included(path) from rejected
         raise
 

@@ -89,7 +89,8 @@ def check(path: Path, entry: str, language: Language, kit: Kit | None = None) ->
     _check_memory(library)
     _check_names(library, entry)
     # A name that no runtime has is a slip, and the loader will say so; but for a weak one, which tells where it is run.
-    used = [name for name in sorted(library.wanted) if name in library.weak or _is_the_runtimes(name)]
+    # That of a GPU is not loaded here.
+    used = [name for name in sorted(library.wanted) if kit or name in library.weak or _is_the_runtimes(name)]
     imports.check(used, library.libraries, language, kit)
     return library
 

@@ -15,7 +15,7 @@ from bench.judge.schemas import Device, Language, Outcome
 from bench.verdict import Rejected
 
 # Whose runtime a language has beside that of C.
-_RUNTIME = {Language.CPP: "cpp", Language.HIP: "cpp", Language.FORTRAN: "fortran"}
+_RUNTIME = {Language.CPP: "cpp", Language.HIP: "cpp", Language.CUDA: "cpp", Language.FORTRAN: "fortran"}
 _SUFFIXES = "(?:f|l|f16|f32|f64|f128|f32x|f64x)?"
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from bench.court import Court
 from bench.errors import EnvironmentFault
 from bench.inputs import sizes_text
 from bench.measure.calibration import Calibration, Ceilings, last
@@ -43,13 +44,28 @@ def floor(task: Task, sizes: Sizes, ceilings: Ceilings) -> Floor:
     return max(by_traffic, by_flops, key=lambda found: found.ns)
 
 
-def check(task: Task, cells: Sequence[Cell], cores: int) -> Finding:
-    """Hold the timed inputs of a solved grade against this machine's last calibration. It never rejects."""
+def check(task: Task, cells: Sequence[Cell], court: Court) -> Finding:
+    """Hold the timed inputs of a solved grade against what this machine, or its GPU, can do. It never rejects."""
+    if court.gpu:
+        return against_copies(court.gpu.copy_rate(), task, cells)
     try:
         calibration = last()
     except EnvironmentFault as error:
         return Finding(None, f"not applied ({error})")
-    return against(calibration, task, cells, cores)
+    return against(calibration, task, cells, len(court.cores.timing))
+
+
+def against_copies(rate: float, task: Task, cells: Sequence[Cell]) -> Finding:
+    """`check` against a GPU's memory, whose rate (bytes per ns) a large copy has measured; its caches were flushed."""
+    for cell in cells:
+        traffic = float(task.manifest.traffic(cell.sizes))
+        found_ns, least_ns = median(cell.candidate_ns), traffic / (rate * MARGIN)
+        if found_ns < least_ns:
+            what = f"{traffic:.3g} bytes at {rate:.0f} GB/s"
+            where = sizes_text(cell.sizes)
+            suspect = f"{found_ns:.0f} ns at {where} is below the physics floor of {least_ns:.0f} ns ({what})"
+            return Finding(suspect, f"applied (copies at {rate:.0f} GB/s): below the floor")
+    return Finding(None, f"applied (copies at {rate:.0f} GB/s): above the floor on every input")
 
 
 def against(calibration: Calibration | None, task: Task, cells: Sequence[Cell], cores: int) -> Finding:

@@ -129,6 +129,30 @@ class Memory(ABC):
         """A view as NumPy's array, for reading alone: a copy only where there is no other way."""
 
     @abstractmethod
+    def taken(self, values: NDArray[Any]) -> Array:
+        """An array of NumPy's where this memory's own are."""
+
+    @abstractmethod
+    def empty(self, count: int, dtype: str) -> Array:
+        """A flat array of undefined content that no runner sees; it goes when nobody holds it."""
+
+    @abstractmethod
+    def address(self, view: Array) -> int:
+        """Where a view begins."""
+
+    @abstractmethod
+    def blank(self, view: Array) -> None:
+        """NaN in every element of a float64 array, 0 in one of integers."""
+
+    @abstractmethod
+    def widen(self, view: Array, out: Array) -> None:
+        """Copy: floats into float64, anything else into its own type."""
+
+    @abstractmethod
+    def settle(self) -> None:
+        """Wait until all that the judge asked for is done."""
+
+    @abstractmethod
     def fill(self, view: Array, family: str, key: tuple[int, int], bound: int = 0) -> None:
         """Values of a family from the Philox stream of `key`."""
 
@@ -172,6 +196,24 @@ class HostMemory(Memory):
     def seen(self, view: Array) -> NDArray[Any]:
         return np.asarray(view)
 
+    def taken(self, values: NDArray[Any]) -> Array:
+        return values
+
+    def empty(self, count: int, dtype: str) -> Array:
+        return np.empty(count, dtype)
+
+    def address(self, view: Array) -> int:
+        return int(view.ctypes.data)
+
+    def blank(self, view: Array) -> None:
+        view.fill(np.nan if view.dtype == np.float64 else 0)
+
+    def widen(self, view: Array, out: Array) -> None:
+        helper.widen(view, out)
+
+    def settle(self) -> None:
+        return
+
     def fill(self, view: Array, family: str, key: tuple[int, int], bound: int = 0) -> None:
         helper.fill(view, family, key, bound)
 
@@ -212,6 +254,26 @@ class DeviceMemory(Memory):
 
     def seen(self, view: Array) -> NDArray[Any]:
         return view if isinstance(view, np.ndarray) else self.gpu.get(view)
+
+    def taken(self, values: NDArray[Any]) -> Array:
+        view = self.empty(values.size, values.dtype.name).reshape(values.shape)
+        self.gpu.put(view, values)
+        return view
+
+    def empty(self, count: int, dtype: str) -> Array:
+        return self.gpu.allocate(count, dtype)
+
+    def address(self, view: Array) -> int:
+        return int(view.address)
+
+    def blank(self, view: Array) -> None:
+        self.gpu.set(view, 0xFF if view.dtype.kind == "f" else 0)  # all bits of a float: a NaN
+
+    def widen(self, view: Array, out: Array) -> None:
+        self.gpu.widen(view, out)
+
+    def settle(self) -> None:
+        self.gpu.wait()
 
     def fill(self, view: Array, family: str, key: tuple[int, int], bound: int = 0) -> None:
         self.gpu.fill(view, family, key, bound)
