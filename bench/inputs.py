@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from bench.judge.schemas import Preset
 from bench.seeds import stream_key
-from bench.task import Argument, Family, Role, Sizes, Task
+from bench.task import POINTER_FAMILIES, Argument, Family, Role, Sizes, Task
 
 Words = NDArray[np.uint64]
 # Timed sizes are drawn between this share of the preset's sizes and the whole.
@@ -64,15 +64,24 @@ def _below(w: Words, bound: int) -> NDArray[np.int64]:
     return (((w >> np.uint64(32)) * np.uint64(bound)) >> np.uint64(32)).astype(np.int64)
 
 
+def _row_pointers(family: Family, key: tuple[int, int], count: int, bound: int) -> NDArray[np.int64]:
+    """`count` ascending integers, the first 0 and the last `bound`; in `long_rows`, one in 512 of those between lies in
+    the upper half: the rows of that half are some 500 times as long as the others, and hold as many entries."""
+    stream = words(key, max(count - 2, 1))
+    cuts = _below(stream, bound + 1)
+    if family is Family.LONG_ROWS:
+        cuts = np.where(stream & np.uint64(255), cuts >> 1, cuts)
+    return np.concatenate([[0], np.sort(cuts)[: max(count - 2, 0)], [bound]])[-count:]
+
+
 def draw(
     argument: Argument, family: Family, key: tuple[int, int], shape: tuple[int, ...], bound: int = 0
 ) -> NDArray[Any]:
     """Values of one argument in NumPy; `bound` is the exclusive upper bound of the integer families."""
     count = math.prod(shape)
     assert argument.dtype is not None
-    if family is Family.ROW_POINTERS:
-        cuts = np.sort(_below(words(key, max(count - 2, 1)), bound + 1))[: max(count - 2, 0)]
-        return np.concatenate([[0], cuts, [bound]])[-count:].astype(argument.dtype)
+    if family in POINTER_FAMILIES:
+        return _row_pointers(family, key, count, bound).astype(argument.dtype)
     stream = words(key, count)
     if family in FLOAT_FAMILIES:
         values: NDArray[Any] = FLOAT_FAMILIES[family](stream)

@@ -55,9 +55,12 @@ class Family(StrEnum):
     BELOW = "below"
     SKEWED = "skewed"
     ROW_POINTERS = "row_pointers"
+    LONG_ROWS = "long_rows"
 
 
-INTEGER_FAMILIES = frozenset({Family.BELOW, Family.SKEWED, Family.ROW_POINTERS})
+# Where each row of a sparse matrix begins; they are drawn in NumPy alone.
+POINTER_FAMILIES = frozenset({Family.ROW_POINTERS, Family.LONG_ROWS})
+INTEGER_FAMILIES = frozenset({Family.BELOW, Family.SKEWED, *POINTER_FAMILIES})
 ARRAY_ROLES = frozenset({Role.INPUT, Role.OUTPUT, Role.INOUT, Role.INDEX})
 DRAWN_ROLES = frozenset({Role.INPUT, Role.INOUT, Role.INDEX, Role.SCALAR})
 DType = Literal["float32", "float64", "int32", "int64"]
@@ -110,7 +113,9 @@ class Argument(_Closed):
             if (family in INTEGER_FAMILIES) != self.dtype.startswith("int"):
                 raise ValueError(f"values of family '{family}' do not fit dtype {self.dtype}")
         if (self.bound is not None) != any(family in INTEGER_FAMILIES for family in self.values):
-            raise ValueError("'bound' goes with the integer families (below, skewed, row_pointers) and only them")
+            raise ValueError(
+                "'bound' goes with the integer families (below, skewed, row_pointers, long_rows) and only them"
+            )
         return self
 
     @property

@@ -19,7 +19,7 @@ from bench.judge.schemas import SUFFIXES, Kind, Language, Outcome, Preset
 from bench.mutants import KINDS, mutants
 from bench.native import helper
 from bench.records import GradeOrder, GradeReport
-from bench.reference import Twin, numpy_oracle
+from bench.reference import OracleOf, Twin, numpy_oracle
 from bench.task import CONTROL_KINDS, Role, Task
 from bench.tolerance import bound
 from bench.wording import did_you_mean
@@ -108,7 +108,7 @@ def _reference(task: Task) -> Iterator[Check]:
     start = time.perf_counter()
     for variant in range(variants):
         case = Case("validate", f"S{variant}", task.size(Preset.S), variant)
-        numpy_oracle(task, _inputs(task, case, seed), case.sizes)
+        numpy_oracle(task, drawn_inputs(task, case, seed), case.sizes)
     seconds = (time.perf_counter() - start) / variants
     if seconds > SOLVE_S_LIMIT_S:
         yield Check("reference S", Verdict.WARN, f"it takes {seconds:.1f} s, more than a second")
@@ -123,7 +123,7 @@ def _twin(task: Task, court: Court) -> Iterator[Check]:
         for variant in range(variants):
             case = Case("validate", f"{preset}{variant}", task.size(preset), variant)
             start = time.perf_counter()
-            note = _disagreement(task, twin, case, seed)
+            note = disagreement(task, twin.oracle, case, seed)
             seconds = time.perf_counter() - start
             if note:
                 yield Check(f"twin {preset}", Verdict.FAIL, note)
@@ -133,10 +133,10 @@ def _twin(task: Task, court: Court) -> Iterator[Check]:
     yield Check("twin", Verdict.PASS, "agrees with NumPy at S and M")
 
 
-def _disagreement(task: Task, twin: Twin, case: Case, seed: bytes) -> str:
-    """Where twin and NumPy differ by more than a small share of the bound, or an empty text."""
-    inputs = _inputs(task, case, seed)
-    by_numpy, by_twin = numpy_oracle(task, inputs, case.sizes), twin.oracle(inputs, case.sizes)
+def disagreement(task: Task, twin: OracleOf, case: Case, seed: bytes) -> str:
+    """Where a float64 twin and NumPy differ by more than a small share of the bound, or an empty text."""
+    inputs = drawn_inputs(task, case, seed)
+    by_numpy, by_twin = numpy_oracle(task, inputs, case.sizes), twin(inputs, case.sizes)
     for name, argument in task.outputs.items():
         limits = bound(task, str(argument.dtype), case.sizes)
         found = helper.compare(
@@ -155,7 +155,7 @@ def _disagreement(task: Task, twin: Twin, case: Case, seed: bytes) -> str:
     return ""
 
 
-def _inputs(task: Task, case: Case, seed: bytes) -> dict[str, Any]:
+def drawn_inputs(task: Task, case: Case, seed: bytes) -> dict[str, Any]:
     """Inputs, indices, in-outs and scalars of a case, by name, drawn in NumPy."""
     inputs: dict[str, Any] = {}
     for name, argument in task.arguments.items():

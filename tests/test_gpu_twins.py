@@ -48,8 +48,15 @@ def assert_agree(task: Task, sizes: Sizes, by_twin: Oracle, by_numpy: Oracle) ->
         np.testing.assert_allclose(by_twin.magnitude[name], magnitude, rtol=1e-12, err_msg=f"{name} at {sizes}")
 
 
+@pytest.mark.parametrize("wave", [64, 32])
 @pytest.mark.parametrize("task", TRACKS, ids=lambda task: task.name)
-def test_the_twin_of_a_baseline_in_hip_agrees_with_the_reference(task: Task) -> None:
+def test_the_twin_of_a_baseline_in_hip_agrees_with_the_reference(
+    task: Task, wave: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert task.manifest.gpu is not None
+    if wave not in task.manifest.gpu.waves:
+        pytest.skip(f"{task.name} need not be right on waves of {wave}")
+    monkeypatch.setattr(builder, "TWIN", (*builder.TWIN, f"-DKC_WAVE={wave}"))
     twin = Twin(court().sandbox, task)
 
     def compared(inputs: Inputs, sizes: Sizes) -> Oracle:

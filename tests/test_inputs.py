@@ -15,11 +15,11 @@ from bench import seeds
 from bench.inputs import Case, balanced_order, draw, edge_cases, fuzzed_cases, scalar_value, timed_sizes, words
 from bench.judge.schemas import Preset
 from bench.native import helper
-from bench.task import INTEGER_FAMILIES, Argument, Family, Role, Task, load_task, select
+from bench.task import INTEGER_FAMILIES, POINTER_FAMILIES, Argument, Family, Role, Task, load_task, select
 
 SEED = bytes(range(32))
 KEYS = st.tuples(st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1))
-NATIVE = [family for family in Family if family is not Family.ROW_POINTERS]
+NATIVE = [family for family in Family if family not in POINTER_FAMILIES]
 FLOATS = [family for family in NATIVE if family not in INTEGER_FAMILIES]
 INTEGERS = [family for family in NATIVE if family in INTEGER_FAMILIES]
 KINDS = [*product(FLOATS, ("float32", "float64")), *product(INTEGERS, ("int32", "int64"))]
@@ -90,12 +90,19 @@ def test_an_integer_family_stays_below_its_bound(family: Family, dtype: str, bou
         assert few == pytest.approx(0.75, abs=0.02)
 
 
-@given(key=KEYS, count=st.integers(2, 60), bound=st.integers(0, 500))
-def test_row_pointers_are_those_of_a_matrix(key: tuple[int, int], count: int, bound: int) -> None:
-    pointers = draw(argument(Family.ROW_POINTERS, "int64", "index"), Family.ROW_POINTERS, key, (count,), bound)
+@given(family=st.sampled_from(sorted(POINTER_FAMILIES)), key=KEYS, count=st.integers(2, 60), bound=st.integers(0, 500))
+def test_row_pointers_are_those_of_a_matrix(family: Family, key: tuple[int, int], count: int, bound: int) -> None:
+    pointers = draw(argument(family, "int64", "index"), family, key, (count,), bound)
     assert pointers.shape == (count,)
     assert (pointers[0], pointers[-1]) == (0, bound)
     assert (np.diff(pointers) >= 0).all()
+
+
+def test_long_rows_hold_half_of_the_entries() -> None:
+    pointers = draw(argument(Family.LONG_ROWS, "int64", "index"), Family.LONG_ROWS, (1, 2), (100_001,), 4_000_000)
+    lengths = np.sort(np.diff(pointers))[::-1]
+    assert lengths[:200].sum() == pytest.approx(2_000_000, rel=0.05)
+    assert np.median(lengths) < 20
 
 
 def everything(task: Task, seed: bytes) -> list[Case]:

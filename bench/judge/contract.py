@@ -7,7 +7,7 @@ from bench.abi import declaration
 from bench.build.builder import build_command
 from bench.inputs import TIMED_FROM
 from bench.judge.schemas import Language, Preset
-from bench.task import Argument, Family, Task
+from bench.task import POINTER_FAMILIES, Argument, Task
 
 
 def contract(task: Task, language: Language, preset: Preset) -> dict[str, Any]:
@@ -33,7 +33,7 @@ def contract(task: Task, language: Language, preset: Preset) -> dict[str, Any]:
 def described(name: str, argument: Argument) -> dict[str, Any]:
     """One argument as a contract shows it. Row pointers may reach their bound, other integers stay below it."""
     bound = argument.bound.text if argument.bound else None
-    pointers = Family.ROW_POINTERS in argument.values
+    pointers = not POINTER_FAMILIES.isdisjoint(argument.values)
     return {
         "name": name,
         "role": argument.role,

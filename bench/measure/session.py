@@ -13,7 +13,7 @@ from bench.reference import OracleOf, numpy_oracle
 from bench.runner.buffers import Arena
 from bench.runner.memory import Array, Memory, Placement
 from bench.runner.runner import Runner
-from bench.task import Argument, Family, Role, Task
+from bench.task import POINTER_FAMILIES, Argument, Role, Task
 from bench.tolerance import Oracle, first_mismatch
 from bench.verdict import Rejected
 
@@ -86,7 +86,7 @@ class Session:
     def _fill(self, case: Case, name: str, argument: Argument, view: Array) -> None:
         family, key = case.family(argument), case.key(self.seed, name)
         bound = int(argument.bound(case.sizes)) if argument.bound else 0
-        if family is Family.ROW_POINTERS:
+        if family in POINTER_FAMILIES:
             self.memory.put(view, draw(argument, family, key, view.shape, bound))
         else:
             self.memory.fill(view, family.value, key, bound)
