@@ -36,6 +36,36 @@ HOARDER = textwrap.dedent("""\
     }
     """)
 
+# The types, operators and functions of 16-bit floats that kernels are written with.
+SMALL_FLOATS = textwrap.dedent("""\
+    #include <hip/hip_bf16.h>
+    #include <hip/hip_bfloat16.h>
+    #include <hip/hip_fp16.h>
+    #include <hip/hip_runtime.h>
+    #include <stdint.h>
+    template <class S> __device__ float through(float x, float y) {
+        S a(x), b(y), c = a * b + __hfma(a, b, a) - hexp(b) / __hmax(a, hsqrt(__habs(b)));
+        c += __hadd(a, __hmul(b, b));
+        return a < b ? (float)c : (float)-c;
+    }
+    __global__ void each(const float *x, const float *y, float *out, int64_t n, float a) {
+        __shared__ __half2 halves;
+        __shared__ __hip_bfloat16 kept[64];
+        const int64_t i = (int64_t)blockIdx.x * 64 + threadIdx.x;
+        if (i >= n) return;
+        kept[threadIdx.x] = __float2bfloat16(x[i]);
+        const __half2 pair = __hfma2(__floats2half2_rn(x[i], y[i]), __float2half2_rn(a), __float2half2_rn(1.0f));
+        const __hip_bfloat162 other = __hadd2(__floats2bfloat162_rn(x[i], y[i]), __float2bfloat162_rn(a));
+        unsafeAtomicAdd(&halves, pair);
+        out[i] = through<__half>(x[i], y[i]) + through<__hip_bfloat16>(x[i], y[i]) + __low2float(pair);
+        out[i] += __high2float(other) + __bfloat162float(kept[threadIdx.x]) + __half2float(__float2half(a));
+        out[i] += __half2float(__ushort_as_half((unsigned short)i)) + __bfloat16_as_ushort(kept[threadIdx.x]);
+    }
+    extern "C" void axpy(const float *x, const float *y, float *out, int64_t n, float a, hipStream_t stream) {
+        each<<<(n + 63) / 64, 64, 0, stream>>>(x, y, out, n, a);
+    }
+    """)
+
 # What clang 22 and ptxas 13.0 wrote for small kernels, cut to what is read.
 AMD_ASSEMBLY = """
 twice:
@@ -131,6 +161,13 @@ def test_a_hip_baseline_compiles_for_every_target(kcourt, target):
     assert (found["kernel"], found["target"]) == ("rmsnorm", target)
     assert found["vgpr"] > 0 and found["spills"] == 0 and found["bytes"] > 0
     assert all(kernel["wave"] == (64 if target.is_amd else 32) for kernel in found["kernels"])
+
+
+def test_16_bit_floats_compile_for_every_target(kcourt, target, tmp_path):
+    (tmp_path / "mine.hip").write_text(SMALL_FLOATS)
+    done = kcourt("build", "axpy", "mine.hip", "--target", target, "--json")
+    assert done.code == 0, done.json
+    assert done.json["lds"] > 0 and done.json["spills"] == 0
 
 
 def test_the_table_names_kernels_as_their_author_did(kcourt, target, tmp_path):

@@ -14,6 +14,12 @@ from bench.process import Limits, run
 
 # The headers of triton's wheel say HIP 7.1.
 _HIP_VERSION = "HIP_VERSION_MAJOR=7\nHIP_VERSION_MINOR=1\nHIP_VERSION_PATCH=0\n"
+# Triton's wheel has no headers of 16-bit floats: those of ours, most of which the emulator has, too.
+_NATIVE = Path(__file__).parents[1] / "native"
+_SMALL_FLOATS = (
+    *(_NATIVE / "hip_cpu" / "hip" / name for name in ("hip_fp16.h", "hip_bf16.h", "hip_bfloat16.h", "kc_small.h")),
+    _NATIVE / "hip_amd" / "hip" / "kc_device.h",
+)
 # Of clang's own headers, the one that the driver includes before every HIP source; ziglang's clang comes without.
 _WRAPPER = "include/__clang_hip_runtime_wrapper.h"
 _RESOURCES = Path("/usr/lib")
@@ -80,7 +86,8 @@ def find_kit() -> Kit:
 
 def _laid_out(zig: Path, amd: Path) -> Path:
     """A folder with the parts of ROCm that clang looks for, kept by the versions of the packages that they are from."""
-    key = content_key(version("ziglang"), version("triton"), repr(list(_constants())), _HIP_VERSION)
+    ours = [header.read_bytes() for header in _SMALL_FLOATS]
+    key = content_key(version("ziglang"), version("triton"), repr(list(_constants())), _HIP_VERSION, *ours)
     return cached(default_cache() / "hip", key, "", lambda made: _lay_out(zig, amd, made))
 
 
@@ -88,6 +95,8 @@ def _lay_out(zig: Path, amd: Path, made: Path) -> None:
     bitcode = made / "amdgcn" / "bitcode"
     bitcode.mkdir(parents=True)
     shutil.copytree(amd / "include" / "hip", made / "include" / "hip")
+    for header in _SMALL_FLOATS:
+        shutil.copy(header, made / "include" / "hip")
     for name in ("ocml.bc", "ockl.bc"):
         shutil.copy(amd / "lib" / name, bitcode)
     for name, text in _constants():

@@ -3,6 +3,7 @@
 #define KC_HIP_BF16_H
 #include "kc_small.h"
 
+KC_BOTH_SIDES_BEGIN
 namespace kc {
 /* To nearest, ties to even; a NaN stays one, for its payload may lie in what is cut off. */
 static inline unsigned short to_bfloat16(float x) {
@@ -17,11 +18,9 @@ struct __hip_bfloat16 {
   unsigned short data;
 
   __hip_bfloat16() = default;
-  template <class T>
-    requires std::is_arithmetic_v<T>
+  template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>>
   __hip_bfloat16(T x) : data(kc::to_bfloat16(static_cast<float>(x))) {}
-  template <class T>
-    requires std::is_arithmetic_v<T>
+  template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>>
   operator T() const {
     return static_cast<T>(kc::from_bfloat16(data));
   }
@@ -66,4 +65,5 @@ static inline __hip_bfloat162 __high2bfloat162(__hip_bfloat162 x) { return {x.y,
 static inline __hip_bfloat162 __lows2bfloat162(__hip_bfloat162 x, __hip_bfloat162 y) { return {x.x, y.x}; }
 static inline __hip_bfloat162 __highs2bfloat162(__hip_bfloat162 x, __hip_bfloat162 y) { return {x.y, y.y}; }
 static inline __hip_bfloat162 __lowhigh2highlow(__hip_bfloat162 x) { return {x.y, x.x}; }
+KC_BOTH_SIDES_END
 #endif

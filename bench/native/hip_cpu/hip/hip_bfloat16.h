@@ -3,6 +3,7 @@
 #define KC_HIP_BFLOAT16_H
 #include "hip_bf16.h"
 
+KC_BOTH_SIDES_BEGIN
 struct hip_bfloat16 {
   unsigned short data;
 
@@ -14,4 +15,5 @@ struct hip_bfloat16 {
 };
 
 KC_SMALL_OPERATORS(hip_bfloat16)
+KC_BOTH_SIDES_END
 #endif

@@ -7,16 +7,15 @@
 #error "this compiler has no _Float16; g++ has it from version 12 on"
 #endif
 
+KC_BOTH_SIDES_BEGIN
 struct __half {
   _Float16 data;
 
   __half() = default;
   constexpr __half(_Float16 x) : data(x) {}
-  template <class T>
-    requires std::is_arithmetic_v<T>
+  template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>>
   constexpr __half(T x) : data(static_cast<_Float16>(x)) {}
-  template <class T>
-    requires std::is_arithmetic_v<T>
+  template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>>
   constexpr operator T() const {
     return static_cast<T>(static_cast<float>(data));
   }
@@ -88,4 +87,5 @@ static inline __half2 __high2half2(__half2 x) { return {x.y, x.y}; }
 static inline __half2 __lows2half2(__half2 x, __half2 y) { return {x.x, y.x}; }
 static inline __half2 __highs2half2(__half2 x, __half2 y) { return {x.y, y.y}; }
 static inline __half2 __lowhigh2highlow(__half2 x) { return {x.y, x.x}; }
+KC_BOTH_SIDES_END
 #endif

@@ -1,14 +1,25 @@
-/* What the 16-bit floating-point types have in common: all is computed wider, and rounded after each step. */
+/* What the 16-bit floating-point types have in common: all is computed wider, and rounded after each step.
+
+   The headers of these types are the emulator's, and the offline kit's for AMD's GPUs. */
 #ifndef KC_SMALL_H
 #define KC_SMALL_H
 #include "hip_runtime.h"
 
+#ifdef KC_EMULATED
+#define KC_BOTH_SIDES_BEGIN
+#define KC_BOTH_SIDES_END
+#else
+#include "kc_device.h"
+#endif
+
+KC_BOTH_SIDES_BEGIN
 namespace kc {
 template <class S> bool is_nan(S a) { return static_cast<float>(a) != static_cast<float>(a); }
 /* The smaller and the larger of two; of a number and a NaN, the number. */
 template <class S> S smaller(S a, S b) { return static_cast<float>(b) < static_cast<float>(a) || is_nan(a) ? b : a; }
 template <class S> S larger(S a, S b) { return static_cast<float>(a) < static_cast<float>(b) || is_nan(a) ? b : a; }
 }  // namespace kc
+KC_BOTH_SIDES_END
 
 #define KC_SMALL_OPERATOR(S, op)                                                                                  \
   static inline S operator op(S a, S b) { return S(static_cast<float>(a) op static_cast<float>(b)); }             \
