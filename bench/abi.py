@@ -1,11 +1,22 @@
 """One call signature a task, rendered for every language: declarations, starting stubs and the runner's call shims."""
 
 import re
+from collections.abc import Mapping
 
 from bench.judge.schemas import Language
 from bench.task import MAX_ARGUMENTS, Argument, Role, Task
 
-_C_TYPES = {"float32": "float", "float64": "double", "int32": "int32_t", "int64": "int64_t"}
+# C has no 16-bit floats everywhere: their bits stand for them.
+_C_TYPES = {
+    "float16": "uint16_t",
+    "bfloat16": "uint16_t",
+    "float32": "float",
+    "float64": "double",
+    "int32": "int32_t",
+    "int64": "int64_t",
+}
+_HIP_TYPES = _C_TYPES | {"float16": "__half", "bfloat16": "__hip_bfloat16"}
+_CUDA_TYPES = _C_TYPES | {"float16": "__half", "bfloat16": "__nv_bfloat16"}
 _FORTRAN_TYPES = {
     "float32": ("real", "c_float"),
     "float64": ("real", "c_double"),
@@ -17,23 +28,23 @@ _FORTRAN_INTENTS = {Role.OUTPUT: "out", Role.INOUT: "inout"}
 _FORTRAN_FORMULA = re.compile(r"(?:(?!ceil|log2)[A-Za-z]\w*|\d+(?!\w)|[ +*(),-]|//)+")
 
 
-def c_type(argument: Argument) -> str:
-    """C type of one parameter; inputs and indices are pointers to const."""
+def c_type(argument: Argument, names: Mapping[str, str] = _C_TYPES) -> str:
+    """C type of one parameter, elements under their `names`; inputs and indices are pointers to const."""
     if argument.role is Role.SIZE:
         return "int64_t"
     assert argument.dtype is not None
-    base = _C_TYPES[argument.dtype]
+    base = names[argument.dtype]
     if not argument.is_array:
         return base
     return f"{base} *" if argument.is_output else f"const {base} *"
 
 
-def _parameters(task: Task) -> str:
-    return ", ".join(f"{kind}{'' if kind.endswith('*') else ' '}{name}" for name, kind in _typed(task))
+def _parameters(task: Task, names: Mapping[str, str] = _C_TYPES) -> str:
+    return ", ".join(f"{kind}{'' if kind.endswith('*') else ' '}{name}" for name, kind in _typed(task, names))
 
 
-def _typed(task: Task) -> list[tuple[str, str]]:
-    return [(name, c_type(argument)) for name, argument in task.arguments.items()]
+def _typed(task: Task, names: Mapping[str, str] = _C_TYPES) -> list[tuple[str, str]]:
+    return [(name, c_type(argument, names)) for name, argument in task.arguments.items()]
 
 
 def declaration(task: Task, language: Language) -> str:
@@ -44,9 +55,9 @@ def declaration(task: Task, language: Language) -> str:
         case Language.CPP:
             return f'extern "C" void {task.name}({_parameters(task)});'
         case Language.HIP:
-            return f'extern "C" void {task.name}({_parameters(task)}, hipStream_t stream);'
+            return f'extern "C" void {task.name}({_parameters(task, _HIP_TYPES)}, hipStream_t stream);'
         case Language.CUDA:
-            return f'extern "C" void {task.name}({_parameters(task)}, cudaStream_t stream);'
+            return f'extern "C" void {task.name}({_parameters(task, _CUDA_TYPES)}, cudaStream_t stream);'
         case Language.PYTHON | Language.TRITON:
             return f"def {task.name}({', '.join(task.arguments)}):"
         case Language.FORTRAN:

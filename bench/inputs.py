@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.dtypes import numpy_dtype
 from bench.judge.schemas import Preset
 from bench.seeds import stream_key
 from bench.task import POINTER_FAMILIES, Argument, Family, Role, Sizes, Task
@@ -77,7 +78,10 @@ def _row_pointers(family: Family, key: tuple[int, int], count: int, bound: int) 
 def draw(
     argument: Argument, family: Family, key: tuple[int, int], shape: tuple[int, ...], bound: int = 0
 ) -> NDArray[Any]:
-    """Values of one argument in NumPy; `bound` is the exclusive upper bound of the integer families."""
+    """Values of one argument in NumPy; `bound` is the exclusive upper bound of the integer families.
+
+    Those of floats are exact in float32, and rounded to the nearest, ties to even, in smaller types.
+    """
     count = math.prod(shape)
     assert argument.dtype is not None
     if family in POINTER_FAMILIES:
@@ -89,7 +93,7 @@ def draw(
         values = _below(stream, bound)
         if family is Family.SKEWED:
             values = np.where(stream & np.uint64(3), values & 3, values)
-    return values.astype(argument.dtype).reshape(shape)
+    return values.astype(numpy_dtype(argument.dtype)).reshape(shape)
 
 
 @dataclass(frozen=True)

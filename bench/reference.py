@@ -12,6 +12,7 @@ import numpy as np
 from bench.build import builder
 from bench.build.gpu_library import Kit
 from bench.build.toolchain import Artifact
+from bench.dtypes import FLOATS
 from bench.errors import JudgeFault
 from bench.judge.schemas import GPU_LANGUAGES
 from bench.runner.memory import HOST, Array, Memory
@@ -73,7 +74,7 @@ def _made(task: Task, inputs: Inputs, sizes: Sizes, scratch: "Scratch") -> dict[
 
 
 def _oracle_dtype(argument: Argument) -> str:
-    return "float64" if argument.dtype in ("float32", "float64") else str(argument.dtype)
+    return "float64" if argument.dtype in FLOATS else str(argument.dtype)
 
 
 class Scratch:

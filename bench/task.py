@@ -63,7 +63,9 @@ POINTER_FAMILIES = frozenset({Family.ROW_POINTERS, Family.LONG_ROWS})
 INTEGER_FAMILIES = frozenset({Family.BELOW, Family.SKEWED, *POINTER_FAMILIES})
 ARRAY_ROLES = frozenset({Role.INPUT, Role.OUTPUT, Role.INOUT, Role.INDEX})
 DRAWN_ROLES = frozenset({Role.INPUT, Role.INOUT, Role.INDEX, Role.SCALAR})
-DType = Literal["float32", "float64", "int32", "int64"]
+DType = Literal["float16", "bfloat16", "float32", "float64", "int32", "int64"]
+# Only kernels for GPUs alone have arrays of them: no language for CPUs has both.
+SMALL_FLOATS = frozenset({"float16", "bfloat16"})
 # Slots of the page through which a runner is called (bench/native/control.h).
 MAX_ARGUMENTS = 32
 Identifier = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,62}$"), AfterValidator(free_name)]
@@ -112,6 +114,10 @@ class Argument(_Closed):
         for family in self.values:
             if (family in INTEGER_FAMILIES) != self.dtype.startswith("int"):
                 raise ValueError(f"values of family '{family}' do not fit dtype {self.dtype}")
+        if self.dtype in SMALL_FLOATS and self.role is Role.SCALAR:
+            raise ValueError(f"a scalar is passed by value, in float32 or wider and not in {self.dtype}")
+        if self.dtype == "bfloat16" and Family.NEAR_CONSTANT in self.values:
+            raise ValueError("values of family 'near_constant' are all 1 in bfloat16; leave the family out")
         if (self.bound is not None) != any(family in INTEGER_FAMILIES for family in self.values):
             raise ValueError(
                 "'bound' goes with the integer families (below, skewed, row_pointers, long_rows) and only them"
@@ -165,6 +171,7 @@ class Manifest(_Closed):
 
     A kernel that is written for GPUs alone has no `baselines`, which are those of the CPU track.
     Once validated, `languages` has all that kernels with a GPU track take, where the text lists hip alone.
+    `intermediates` is the coarsest type that a right kernel may keep values in on its way to the outputs.
     """
 
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,62}$"), AfterValidator(free_name)]
@@ -178,6 +185,7 @@ class Manifest(_Closed):
     reduction: Formula = Expression(1)
     tolerance: Annotated[float, Field(gt=0)] = 4.0
     magnitude: str = MAGNITUDE
+    intermediates: Literal["float16", "bfloat16", "float32"] | None = None
     languages: Annotated[tuple[Language, ...], Field(min_length=1)]
     baselines: tuple[str, ...] = ("baseline.c",)
     gpu: GpuTrack | None = None
@@ -237,6 +245,15 @@ class Manifest(_Closed):
         if bool(self.baselines) == GPU_LANGUAGES.issuperset(self.languages):
             said = "a kernel in a language of CPUs has at least one; one in hip alone has none: write 'baselines: []'"
             raise FieldFault("baselines", said)
+        return self
+
+    @model_validator(mode="after")
+    def _small_floats_are_for_gpus(self) -> Self:
+        others = [language for language in self.languages if language not in GPU_LANGUAGES]
+        for name, argument in self.arguments.items():
+            if argument.dtype in SMALL_FLOATS and others:
+                said = f"is for GPUs alone; take {', '.join(others)} out of 'languages', or take float32"
+                raise FieldFault(f"arguments.{name}.dtype", f"{argument.dtype} {said}")
         return self
 
     @model_validator(mode="after")

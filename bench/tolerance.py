@@ -5,11 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bench.dtypes import FLOATS
 from bench.runner.memory import HOST, Array, Memory
 from bench.task import Sizes, Task
-
-UNIT_ROUNDOFF = {"float32": 2.0**-24, "float64": 2.0**-53}
-SMALLEST = {"float32": 2.0**-149, "float64": 2.0**-1074}
 
 
 @dataclass(frozen=True)
@@ -18,7 +16,8 @@ class Bound:
 
     factor = tolerance * u * sqrt(l) with u the unit roundoff and l the reduction length: rounding errors of a
     sum of l terms grow like sqrt(l) u times the sum of magnitudes (Higham and Mary, SIAM J. Sci. Comput. 41,
-    2019). The floor is what l operations can lose to underflow.
+    2019). The floor is what l operations can lose to underflow. Both are those of the output's type, or of the one
+    that intermediate values may be kept in, whichever is coarser.
     """
 
     factor: float
@@ -27,11 +26,12 @@ class Bound:
 
 def bound(task: Task, dtype: str, sizes: Sizes) -> Bound:
     """Bound of one output dtype at the given sizes; integers have none."""
-    if dtype not in UNIT_ROUNDOFF:
+    if dtype not in FLOATS:
         return Bound(0.0, 0.0)
+    kept_in = [FLOATS[name] for name in (dtype, task.manifest.intermediates) if name]
     length = max(float(task.manifest.reduction(sizes)), 1.0)
-    factor = task.manifest.tolerance * UNIT_ROUNDOFF[dtype] * math.sqrt(length)
-    return Bound(factor, task.manifest.tolerance * length * SMALLEST[dtype])
+    factor = task.manifest.tolerance * max(kept.unit for kept in kept_in) * math.sqrt(length)
+    return Bound(factor, task.manifest.tolerance * length * max(kept.smallest for kept in kept_in))
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from bench import seeds
 from bench.adhoc import read_source
 from bench.build import builder
 from bench.court import Court
+from bench.dtypes import numpy_dtype
 from bench.errors import KernelcourtError, UsageError
 from bench.grade import grade
 from bench.inputs import Case, draw, scalar_value
@@ -73,7 +74,7 @@ def _manifest(task: Task) -> Iterator[Check]:
     """Traffic and flops are plausible; exemptions name mutants that exist."""
     sizes = task.size(Preset.XL)
     outputs = sum(
-        int(np.prod(task.shape(name, sizes))) * np.dtype(str(argument.dtype)).itemsize
+        int(np.prod(task.shape(name, sizes))) * numpy_dtype(str(argument.dtype)).itemsize
         for name, argument in task.outputs.items()
     )
     traffic, flops = task.manifest.traffic(sizes), task.manifest.flops(sizes)

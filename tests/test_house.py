@@ -39,7 +39,7 @@ SHELL = sorted(
     ]
 )
 # The agent runs in a container without the packages that grade.
-HEAVY = ("numpy", "scipy", "sqlalchemy", "fastapi", "torch", "triton")
+HEAVY = ("numpy", "ml_dtypes", "scipy", "sqlalchemy", "fastapi", "torch", "triton")
 # What an agent may know of the judge: how to ask it, and how to start processes.
 AGENT_TAKES = {
     *("bench.errors", "bench.process", "bench.sandbox", "bench.wording"),

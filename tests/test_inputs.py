@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from kernels import TWICE, write_kernel
 
 from bench import seeds
+from bench.dtypes import numpy_dtype
 from bench.inputs import Case, balanced_order, draw, edge_cases, fuzzed_cases, scalar_value, timed_sizes, words
 from bench.judge.schemas import Preset
 from bench.native import helper
@@ -22,7 +23,10 @@ KEYS = st.tuples(st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1))
 NATIVE = [family for family in Family if family not in POINTER_FAMILIES]
 FLOATS = [family for family in NATIVE if family not in INTEGER_FAMILIES]
 INTEGERS = [family for family in NATIVE if family in INTEGER_FAMILIES]
-KINDS = [*product(FLOATS, ("float32", "float64")), *product(INTEGERS, ("int32", "int64"))]
+WIDE_KINDS = [*product(FLOATS, ("float32", "float64")), *product(INTEGERS, ("int32", "int64"))]
+# Values near 1 are all 1 in bfloat16, and refused there.
+SMALL_KINDS = [kind for kind in product(FLOATS, ("float16", "bfloat16")) if kind != (Family.NEAR_CONSTANT, "bfloat16")]
+KINDS = [*WIDE_KINDS, *SMALL_KINDS]
 RANGES = {
     Family.UNIFORM: (-1, 1 - 2**-23),
     Family.POSITIVE: (2**-24, 1),
@@ -46,7 +50,7 @@ def argument(family: Family, dtype: str, role: str = "input") -> Argument:
 def test_the_helper_fills_what_numpy_draws(
     family: Family, dtype: str, key: tuple[int, int], count: int, bound: int
 ) -> None:
-    filled = np.full(count + 1, 77, dtype)
+    filled = np.full(count + 1, 77, numpy_dtype(dtype))
     helper.fill(filled[:count], family.value, key, bound)
     expected = draw(argument(family, dtype), family, key, (count,), bound)
     assert filled[:count].tobytes() == expected.tobytes()
@@ -77,6 +81,17 @@ def test_a_float_family_keeps_its_range(family: Family, dtype: str) -> None:
     if family is Family.WIDE:
         exponents = np.floor(np.log2(np.abs(values)))
         assert (exponents.min(), exponents.max()) == (-20, 11)
+
+
+@pytest.mark.parametrize(("family", "dtype"), SMALL_KINDS, ids=["-".join(kind) for kind in SMALL_KINDS])
+def test_a_small_float_is_the_nearest_to_what_float32_holds(family: Family, dtype: str) -> None:
+    wide, small = (draw(argument(family, name), family, (1, 2), (20_000,)) for name in ("float32", dtype))
+    bits = np.abs(small).view(np.int16)
+    beside = [np.maximum(bits + step, 0).astype(np.int16).view(small.dtype).astype(np.float64) for step in (-1, 0, 1)]
+    below, here, above = (np.abs(values - np.abs(wide)) for values in beside)
+    assert np.isfinite(beside[1]).all() and np.array_equal(np.signbit(small), np.signbit(wide))
+    is_tie = (below == here) | (above == here)
+    assert ((here <= below) & (here <= above)).all() and not (is_tie & (bits & 1)).any()
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
@@ -190,7 +205,7 @@ def test_timed_inputs_take_the_first_family_and_cases_take_them_all() -> None:
     assert Case("timed", "i0.0", {"n": 4}).family(x) is x.values[0]
 
 
-@pytest.mark.parametrize(("family", "dtype"), KINDS, ids=["-".join(kind) for kind in KINDS])
+@pytest.mark.parametrize(("family", "dtype"), WIDE_KINDS, ids=["-".join(kind) for kind in WIDE_KINDS])
 def test_a_scalar_is_exact_in_its_dtype(family: Family, dtype: str) -> None:
     scalar = argument(family, dtype, "scalar")
     for number in range(20):

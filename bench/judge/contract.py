@@ -52,7 +52,13 @@ def tolerance_in_words(task: Task) -> str:
     scale = task.manifest.magnitude if task.has_magnitude else "|expected|"
     return (
         f"a float passes where |got - expected| <= {factor:g} * roundoff * sqrt({length}) * magnitude:"
-        f" roundoff is the unit roundoff of its type, magnitude is {scale},"
+        f" roundoff is the unit roundoff of {_rounded_to(task)}, magnitude is {scale},"
         " and expected is computed in double precision; NaN and infinities must be in the same places;"
         " integers must be exact"
     )
+
+
+def _rounded_to(task: Task) -> str:
+    allowed = task.manifest.intermediates
+    coarser = f" or of {allowed}, in which values may be kept on the way, whichever is larger" if allowed else ""
+    return f"its type{coarser}"

@@ -87,8 +87,11 @@ int64_t kc_call(struct kc_control *c, int64_t generation, const int64_t *slot, i
     }                                                                           \
   }                                                                             \
   return 0;
+/* Every value is exact as a float: on its way to a smaller type it is rounded once. */
 #define FILL_FLOAT(name, expression)                                            \
   if (!strcmp(family, name)) {                                                  \
+    if (!strcmp(dtype, "float16")) { FILL(uint16_t, to_float16((float)(expression))) }    \
+    if (!strcmp(dtype, "bfloat16")) { FILL(uint16_t, to_bfloat16((float)(expression))) }  \
     if (!strcmp(dtype, "float32")) { FILL(float, expression) }                  \
     if (!strcmp(dtype, "float64")) { FILL(double, expression) }                 \
   }
@@ -132,35 +135,36 @@ int64_t kc_poison_check(const unsigned char *in, int64_t bytes, uint64_t key) {
   return -1;
 }
 
-void kc_widen(const float *in, double *out, int64_t count) {
-  for (int64_t i = 0; i < count; i++) out[i] = in[i];
-}
-
-/* A block without branches, which the compiler vectorises, decides almost always; only where something in it is
-   not plainly within its bound are the elements looked at one by one. */
-#define COMPARE(limit)                                                                              \
-  int64_t bad = 0;                                                                                  \
-  *first = -1;                                                                                      \
-  for (int64_t at = 0; at < count; at += BLOCK) {                                                   \
-    int64_t end = count - at < BLOCK ? count : at + BLOCK, doubtful = 0;                            \
-    for (int64_t i = at; i < end; i++)                                                              \
-      doubtful += !(fabs((double)got[i] - expected[i]) <= factor * fabs(magnitude[i]) + floor_) |   \
-                  !(fabs(expected[i]) <= limit);                                                    \
-    for (int64_t i = at; doubtful && i < end; i++)                                                  \
-      if (!element_ok(got[i], expected[i], factor * fabs(magnitude[i]) + floor_, limit) && bad++ == 0) *first = i; \
-  }                                                                                                 \
-  return bad;
 enum { BLOCK = 1024 };
 
-/* Number of elements that are not within factor * |magnitude| + floor of the oracle; *first is the first of them. */
-int64_t kc_compare_float32(const float *got, const double *expected, const double *magnitude, int64_t count,
-                           double factor, double floor_, int64_t *first) {
-  COMPARE(FLT_MAX)
-}
-int64_t kc_compare_float64(const double *got, const double *expected, const double *magnitude, int64_t count,
-                           double factor, double floor_, int64_t *first) {
-  COMPARE(DBL_MAX)
-}
+/* Of an element type, whose numbers `widened` makes a float or a double: its copy in double, and how many elements are
+   not within factor * |magnitude| + floor of the oracle (*first is the first of them).
+   A block without branches, which the compiler vectorises, decides almost always; only where something in it is not
+   plainly within its bound are the elements looked at one by one. */
+#define FLOAT_TYPE(name, type, widened, largest)                                                           \
+  void kc_widen_##name(const type *in, double *out, int64_t count) {                                       \
+    for (int64_t i = 0; i < count; i++) out[i] = widened(in[i]);                                           \
+  }                                                                                                        \
+  int64_t kc_compare_##name(const type *got, const double *expected, const double *magnitude,              \
+                            int64_t count, double factor, double floor_, int64_t *first) {                 \
+    int64_t bad = 0;                                                                                       \
+    *first = -1;                                                                                           \
+    for (int64_t at = 0; at < count; at += BLOCK) {                                                        \
+      int64_t end = count - at < BLOCK ? count : at + BLOCK, doubtful = 0;                                 \
+      for (int64_t i = at; i < end; i++)                                                                   \
+        doubtful += !(fabs((double)widened(got[i]) - expected[i]) <= factor * fabs(magnitude[i]) + floor_) | \
+                    !(fabs(expected[i]) <= (largest));                                                     \
+      for (int64_t i = at; doubtful && i < end; i++) {                                                     \
+        double bound = factor * fabs(magnitude[i]) + floor_;                                               \
+        if (!element_ok(widened(got[i]), expected[i], bound, largest) && bad++ == 0) *first = i;           \
+      }                                                                                                    \
+    }                                                                                                      \
+    return bad;                                                                                            \
+  }
+FLOAT_TYPE(float16, uint16_t, from_float16, 65504)
+FLOAT_TYPE(bfloat16, uint16_t, from_bfloat16, 0x1.fep127)
+FLOAT_TYPE(float32, float, , FLT_MAX)
+FLOAT_TYPE(float64, double, , DBL_MAX)
 
 /* Number of elements of `width` bytes that differ; *first is the first of them. */
 int64_t kc_compare_exact(const char *got, const char *expected, int64_t count, int64_t width, int64_t *first) {

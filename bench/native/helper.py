@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bench.dtypes import FLOATS
 from bench.native.programs import build
 from bench.task import MAX_ARGUMENTS
 
@@ -95,12 +96,12 @@ def _library() -> ctypes.CDLL:
     library.kc_poison.argtypes = [c_void_p, c_int64, c_uint64]
     library.kc_poison_check.restype = c_int64
     library.kc_poison_check.argtypes = [c_void_p, c_int64, c_uint64]
-    library.kc_widen.argtypes = [c_void_p, c_void_p, c_int64]
     library.kc_flush.argtypes = [c_void_p, c_int64]
     library.kc_sweep.argtypes = [c_void_p, c_int64]
     float_arguments = [c_void_p] * 3 + [c_int64, c_double, c_double, POINTER(c_int64)]
-    for width in ("float32", "float64"):
-        compare = getattr(library, f"kc_compare_{width}")
+    for dtype in FLOATS:
+        getattr(library, f"kc_widen_{dtype}").argtypes = [c_void_p, c_void_p, c_int64]
+        compare = getattr(library, f"kc_compare_{dtype}")
         compare.restype, compare.argtypes = c_int64, float_arguments
     library.kc_compare_exact.restype = c_int64
     library.kc_compare_exact.argtypes = [c_void_p, c_void_p, c_int64, c_int64, POINTER(c_int64)]
@@ -171,9 +172,9 @@ def poison_intact(area: NDArray[Any], key: int) -> bool:
 
 
 def widen(values: NDArray[Any], out: NDArray[Any]) -> None:
-    """Copy a contiguous array, float32 into float64 of the same shape, anything else into its own dtype."""
-    if values.dtype == np.float32:
-        _library().kc_widen(values.ctypes.data, out.ctypes.data, values.size)
+    """Copy a contiguous array, floats into float64 of the same shape, anything else into its own dtype."""
+    if values.dtype.name in FLOATS:
+        getattr(_library(), f"kc_widen_{values.dtype.name}")(values.ctypes.data, out.ctypes.data, values.size)
     else:
         out[...] = values
 
@@ -208,7 +209,7 @@ def compare(
     Without `magnitude` the bound grows with |expected|. All arrays are contiguous and of the same shape.
     """
     first = c_int64(-1)
-    if got.dtype.kind != "f":
+    if got.dtype.name not in FLOATS:
         if got.dtype != expected.dtype:
             raise ValueError(f"an oracle of dtype {expected.dtype} cannot judge an output of dtype {got.dtype}")
         count = _library().kc_compare_exact(got.ctypes.data, expected.ctypes.data, got.size, got.itemsize, byref(first))

@@ -47,6 +47,41 @@ KC_ANYWHERE double few(uint64_t w) { return (double)((int64_t)((w >> 32) * 9 >> 
 KC_ANYWHERE int64_t below(uint64_t w, uint64_t bound) { return (int64_t)((w >> 32) * bound >> 32); }
 KC_ANYWHERE int64_t skewed(uint64_t w, uint64_t bound) { return below(w, bound) & (w & 3 ? 3 : -1); }
 
+/* 16-bit floats as their bits: no compiler has both types everywhere. */
+KC_ANYWHERE uint32_t bits_of(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  return bits;
+}
+KC_ANYWHERE float float_of(uint32_t bits) {
+  float x;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+enum { EXPONENT_FLOAT16 = 0x7c00 };
+
+/* To the nearest, ties to even: half of the last place is added, less one unit where what stays is even. What families
+   draw is finite, and far below the largest number of either type. */
+KC_ANYWHERE uint16_t to_bfloat16(float x) {
+  uint32_t bits = bits_of(x);
+  return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+KC_ANYWHERE float from_bfloat16(uint16_t x) { return float_of((uint32_t)x << 16); }
+
+/* The same. Below 2^-14 a sum with 1/2 rounds: its last place, 2^-24, is that of the small numbers of float16. */
+KC_ANYWHERE uint16_t to_float16(float x) {
+  uint32_t sign = bits_of(x) >> 16 & 0x8000, bits = bits_of(fabsf(x));
+  uint32_t small = bits_of(fabsf(x) + 0.5f) - bits_of(0.5f);
+  uint32_t normal = (bits + 0xfff + (bits >> 13 & 1) - (112u << 23)) >> 13;
+  return (uint16_t)(sign | (fabsf(x) < 0x1p-14f ? small : normal));
+}
+KC_ANYWHERE float from_float16(uint16_t x) {
+  uint32_t bits = (uint32_t)(x & 0x7fff) << 13, sign = (uint32_t)(x & 0x8000) << 16;
+  int is_finite = (x & EXPONENT_FLOAT16) != EXPONENT_FLOAT16;
+  float size = is_finite ? float_of(bits) * 0x1p112f : float_of(bits | 0x7f800000);
+  return float_of(bits_of(size) | sign);
+}
+
 /* Random bits that nobody can guess (key is secret) and that need not be reproduced: splitmix64 finaliser. */
 KC_ANYWHERE uint64_t scramble(uint64_t x) {
   x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9ULL;

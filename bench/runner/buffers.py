@@ -4,15 +4,14 @@ import contextlib
 import math
 from collections.abc import Iterable
 
-import numpy as np
-
+from bench.dtypes import numpy_dtype
 from bench.runner.memory import CANARY_BYTES, HOST, Array, Buffer, Memory, Placement
 from bench.task import Sizes, Task
 
 
 def bytes_of(task: Task, name: str, sizes: Sizes) -> int:
     """Bytes of one array argument at the given sizes."""
-    return math.prod(task.shape(name, sizes)) * np.dtype(task.arguments[name].dtype).itemsize
+    return math.prod(task.shape(name, sizes)) * numpy_dtype(str(task.arguments[name].dtype)).itemsize
 
 
 class Arena:
@@ -75,7 +74,8 @@ class Arena:
         for name, offset in offsets.items():
             nbytes = bytes_of(self.task, name, sizes)
             raw = self.buffers[name].bytes[offset : offset + nbytes]
-            views[name] = raw.view(str(self.task.arguments[name].dtype)).reshape(self.task.shape(name, sizes))
+            dtype = numpy_dtype(str(self.task.arguments[name].dtype))
+            views[name] = raw.view(dtype).reshape(self.task.shape(name, sizes))
         return views
 
     def plant_canaries(self, views: dict[str, Array], offsets: dict[str, int], key: int) -> None:
