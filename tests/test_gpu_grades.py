@@ -11,16 +11,18 @@ from played import played_court, played_gpu
 from test_emulated import LAUNCH, RIGHT, axpy_hip
 
 from bench.devices.gpu import DeviceArray
+from bench.dtypes import FLOATS as FLOAT_TYPES
+from bench.dtypes import numpy_dtype
 from bench.errors import UsageError
 from bench.grade import grade
 from bench.judge.schemas import Device, Kind, Language, Outcome
 from bench.native import helper
 from bench.runner.memory import DeviceMemory
-from bench.task import Family, find_task
+from bench.task import INTEGER_FAMILIES, Family, find_task
 
 pytestmark = pytest.mark.skipif(not shutil.which("g++"), reason="g++ is not installed")
 
-FLOATS = [family for family in Family if family not in (Family.BELOW, Family.SKEWED, Family.ROW_POINTERS)]
+FLOATS = [family for family in Family if family not in INTEGER_FAMILIES]
 
 
 def on_gpu(source, **changes):
@@ -99,12 +101,13 @@ def placed(values: np.ndarray) -> DeviceArray:
     return DeviceMemory(played_gpu()).taken(values)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", [*FLOAT_TYPES])
 @pytest.mark.parametrize("family", FLOATS)
 @settings(max_examples=5)
 @given(count=st.integers(1, 2000), key=st.tuples(*[st.integers(0, 2**64 - 1)] * 2))
 def test_values_on_the_device_are_those_of_the_cpu(dtype, family, count, key):
-    here, there = np.empty(count, dtype), placed(np.zeros(count, dtype))
+    here = np.zeros(count, numpy_dtype(dtype))
+    there = placed(here)
     helper.fill(here, family.value, key)
     played_gpu().fill(there, family.value, key)
     assert np.array_equal(here.view(np.uint8), played_gpu().get(there).view(np.uint8))

@@ -143,7 +143,7 @@ class Gpu:
     def destroy(self, area: DeviceArray) -> None:
         self._do("destroy", area.address, area.nbytes)
 
-    def allocate(self, count: int, dtype: str) -> DeviceArray:
+    def allocate(self, count: int, dtype: str | np.dtype[Any]) -> DeviceArray:
         """A flat array that nobody else sees, for as long as somebody here holds it."""
         kind, at = np.dtype(dtype), c_void_p()
         self._do("allocate", count * kind.itemsize, byref(at))

@@ -124,6 +124,28 @@ __device__ static double drawn(int family, uint64_t w) {
   }
 }
 
+/* 16-bit floats. Every value is exact as a float: on its way to them it is rounded once. */
+struct float16 {
+  uint16_t bits;
+  __device__ explicit float16(double x) : bits(to_float16((float)x)) {}
+  __device__ explicit operator double() const { return from_float16(bits); }
+};
+struct bfloat16 {
+  uint16_t bits;
+  __device__ explicit bfloat16(double x) : bits(to_bfloat16((float)x)) {}
+  __device__ explicit operator double() const { return from_bfloat16(bits); }
+};
+
+/* Do something with a null pointer to the float type of that name, and its largest number; -1 when there is none. */
+template <class Act> static int with_floats(const char *dtype, Act act) {
+  if (!strcmp(dtype, "float16")) act((float16 *)nullptr, 65504.0);
+  else if (!strcmp(dtype, "bfloat16")) act((bfloat16 *)nullptr, 0x1.fep127);
+  else if (!strcmp(dtype, "float32")) act((float *)nullptr, (double)FLT_MAX);
+  else if (!strcmp(dtype, "float64")) act((double *)nullptr, DBL_MAX);
+  else return -1;
+  return 0;
+}
+
 template <class T> __global__ void fill_floats(T *out, int64_t count, int family, uint64_t k0, uint64_t k1) {
   for (int64_t block = place(); block * WORDS < count; block += stride()) {
     uint64_t word[WORDS];
@@ -149,13 +171,15 @@ EXPORTED int kc_gpu_fill(void *out, int64_t count, const char *dtype, const char
   while (family < FAMILIES && strcmp(name, FAMILY[family])) family++;
   const bool is = family < FAMILIES, floats = family < BELOW;
   const int grid = blocks((count + WORDS - 1) / WORDS);
-  if (is && floats && !strcmp(dtype, "float32"))
-    fill_floats<float><<<grid, THREADS>>>((float *)out, count, family, k0, k1);
-  else if (is && floats && !strcmp(dtype, "float64"))
-    fill_floats<double><<<grid, THREADS>>>((double *)out, count, family, k0, k1);
-  else if (is && !floats && !strcmp(dtype, "int32"))
+  if (is && floats) {
+    int unknown = with_floats(dtype, [&](auto *type, double) {
+      fill_floats<<<grid, THREADS>>>((decltype(type))out, count, family, k0, k1);
+    });
+    return unknown ? unknown : kc_gpu_wait();
+  }
+  if (is && !strcmp(dtype, "int32"))
     fill_integers<int32_t><<<grid, THREADS>>>((int32_t *)out, count, family, bound, k0, k1);
-  else if (is && !floats && !strcmp(dtype, "int64"))
+  else if (is && !strcmp(dtype, "int64"))
     fill_integers<int64_t><<<grid, THREADS>>>((int64_t *)out, count, family, bound, k0, k1);
   else
     return -1;
@@ -166,11 +190,12 @@ template <class T> __global__ void widen(const T *in, double *out, int64_t count
   for (int64_t i = place(); i < count; i += stride()) out[i] = (double)in[i];
 }
 
-/* float32 into float64; -1 for another dtype. */
+/* Floats into float64; -1 for another dtype. */
 EXPORTED int kc_gpu_widen(const void *in, const char *dtype, double *out, int64_t count) {
-  if (strcmp(dtype, "float32")) return -1;
-  widen<float><<<blocks(count), THREADS>>>((const float *)in, out, count);
-  return kc_gpu_wait();
+  int unknown = with_floats(dtype, [&](auto *type, double) {
+    widen<<<blocks(count), THREADS>>>((decltype(type))in, out, count);
+  });
+  return unknown ? unknown : kc_gpu_wait();
 }
 
 /* Poison: kc_poison of helper.c, a word a thread; bytes one by one where a word would lie across a border. */
@@ -242,15 +267,10 @@ static int end_search(int64_t *count, int64_t *first) {
 EXPORTED int kc_gpu_compare(const void *got, const char *dtype, const double *expected, const double *magnitude,
                             int64_t count, double factor, double floor_, int64_t *bad, int64_t *first) {
   if (int error = begin_search()) return error;
-  if (!strcmp(dtype, "float32"))
-    differ<float><<<blocks(count), THREADS>>>((const float *)got, expected, magnitude, count, factor, floor_,
-                                              (double)FLT_MAX, found);
-  else if (!strcmp(dtype, "float64"))
-    differ<double><<<blocks(count), THREADS>>>((const double *)got, expected, magnitude, count, factor, floor_,
-                                               DBL_MAX, found);
-  else
-    return -1;
-  return end_search(bad, first);
+  int unknown = with_floats(dtype, [&](auto *type, double largest) {
+    differ<<<blocks(count), THREADS>>>((decltype(type))got, expected, magnitude, count, factor, floor_, largest, found);
+  });
+  return unknown ? unknown : end_search(bad, first);
 }
 
 /* Elements of 4 or 8 bytes that differ; -1 for another width. */

@@ -256,7 +256,7 @@ class DeviceMemory(Memory):
         return view if isinstance(view, np.ndarray) else self.gpu.get(view)
 
     def taken(self, values: NDArray[Any]) -> Array:
-        view = self.empty(values.size, values.dtype.name).reshape(values.shape)
+        view = self.gpu.allocate(values.size, values.dtype).reshape(values.shape)
         self.gpu.put(view, values)
         return view
 
