@@ -40,6 +40,12 @@ def test_a_declaration(name: str) -> None:
     assert abi.declaration(task, Language.PYTHON) == in_python
 
 
+def test_a_hip_declaration_names_hips_own_types() -> None:
+    (task,) = select("gemm_bf16")
+    parameters = "const __hip_bfloat16 *A, const __hip_bfloat16 *B, float *C, int64_t m, int64_t n, int64_t k"
+    assert abi.declaration(task, Language.HIP) == f'extern "C" void gemm_bf16({parameters}, hipStream_t stream);'
+
+
 def test_a_c_shim() -> None:
     assert abi.c_shim(select("axpy")[0]) == (
         "#include <stdint.h>\n#include <string.h>\n"

@@ -157,6 +157,7 @@ def test_many_kernels_have_an_honest_solution_in_fortran() -> None:
         ("spmv_csr", "1", "the root of the number of row i's entries e, times the sum of |values[e] * x[col_idx[e]]|"),
         ("sgemm", "k", "the sum of the magnitudes that were added up"),
         ("rmsnorm", "cols", "|expected|,"),
+        ("attention_fwd", "1", "the sum over keys of probability * |v|"),
     ],
 )
 def test_a_tolerance_says_what_its_magnitude_is(kernel: str, root: str, magnitude: str) -> None:
