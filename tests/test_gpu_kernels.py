@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 from judge_rank import rank
-from kernels import TWICE, TWICE_C, TWICE_FILES, TWICE_GPU, TWICE_GPU_FILES, TWICE_HIP, court, write_kernel
+from kernels import TWICE, TWICE_C, TWICE_FILES, TWICE_GPU, TWICE_GPU_FILES, TWICE_HIP, court, order, write_kernel
 
 from bench import worker
 from bench.calibrate import plan
 from bench.errors import ConfigError, UsageError
-from bench.judge.schemas import Language
+from bench.grade import grade
+from bench.judge.schemas import Language, Outcome
 from bench.records import WarmOrder
 from bench.task import Task, find_task, load_task
 from bench.validate import Verdict, validate, worst
@@ -114,3 +115,14 @@ def test_a_job_of_a_cpus_language_does_not_take_it(corpus: Path) -> None:
     with pytest.raises(ConfigError, match=r"twice is written in hip, not in c; .*leave the kernel out"):
         problems_of(settings)
     assert [one.kernel for one in problems_of(JobSettings(setup="s", kernels="twice", language="hip"))] == ["twice"]
+
+
+@pytest.mark.parametrize(("dtype", "kind"), [("float16", "__half"), ("bfloat16", "__hip_bfloat16")])
+def test_arrays_of_16_bit_floats_are_drawn_and_compared(tmp_path: Path, dtype: str, kind: str) -> None:
+    arrays = {name: TWICE["arguments"][name] | {"dtype": dtype} for name in ("x", "out")}
+    task = load_task(write_kernel(tmp_path, TWICE_GPU | {"arguments": TWICE["arguments"] | arrays}, TWICE_GPU_FILES))
+    for factor, outcome in (("2.0f", Outcome.SOLVED), ("2.1f", Outcome.WRONG)):
+        source = TWICE_HIP.format(f"if (i < n) out[i] = x[i] * {kind}({factor});").replace("float *", f"{kind} *")
+        source = f"#include <hip/hip_bf16.h>\n#include <hip/hip_fp16.h>\n{source}"
+        report = grade(order(source, Language.HIP, kernel="twice"), court(), task)
+        assert (report.outcome, report.property) == (outcome, None if outcome is Outcome.SOLVED else "values"), report
