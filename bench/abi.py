@@ -64,6 +64,25 @@ def declaration(task: Task, language: Language) -> str:
             return _subroutine(task)
 
 
+def convention(task: Task, language: Language) -> str:
+    """What the signature does not say of a call on a GPU; an empty text for the languages of CPUs."""
+    ends = "and return; the judge waits until the work is done"
+    match language:
+        case Language.HIP | Language.CUDA:
+            said = f"Pointers are device pointers. Launch on `stream`, {ends}."
+        case Language.TRITON:
+            said = (
+                "Arrays are contiguous PyTorch tensors on the GPU, sizes and scalars are Python numbers. Write the "
+                f"outputs in place, launch on the current stream, {ends}."
+            )
+        case _:
+            return ""
+    if language is Language.HIP and task.manifest.gpu:
+        widths = " and ".join(map(str, task.manifest.gpu.waves))
+        said += f" It has to be right with waves of {widths} lanes."
+    return said
+
+
 def _subroutine(task: Task) -> str:
     """A whole Fortran subroutine without a body; sizes are declared first, because the shapes name them."""
     arguments = sorted(task.arguments.items(), key=lambda item: item[1].role is not Role.SIZE)

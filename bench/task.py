@@ -366,6 +366,18 @@ class Task:
         changes = {"baselines": gpu.baselines, "sizes": self.manifest.sizes | gpu.sizes}
         return Task(self.manifest.model_copy(update=changes), self.folder)
 
+    @property
+    def torch_reference(self) -> Path | None:
+        """The kernel in PyTorch, a function of its name and arguments that writes into its outputs, if there is one."""
+        path = self.folder / "torch_reference.py"
+        return path if path.is_file() else None
+
+    @property
+    def triton_baseline(self) -> Path | None:
+        """A plain source in Triton, which agents may start from, if there is one."""
+        path = self.folder / "baseline_triton.py"
+        return path if path.is_file() else None
+
     def controls(self, kind: str) -> list[Path]:
         """Control submissions of one of CONTROL_KINDS (never staged to an agent)."""
         found = sorted((self.folder / "controls").glob(f"{kind}_*"))

@@ -16,7 +16,6 @@ from bench.task import find_task
 from cluster.study import render as render_module
 from cluster.study.layers import known_layers
 from cluster.study.places import layers_root
-from cluster.study.problems import start_material
 from cluster.study.render import Choices, build, write
 from cluster.study.scripts import ScriptRule, make_script
 from cluster.study.studies import Axis, Study, cells, compares_with, known_studies, read_study
@@ -127,19 +126,6 @@ def test_in_hip_baseline_and_controls_are_those_for_gpus():
         script = make_script(rule, [task], Language.HIP, Path("unused"))
         sent = {step["file"] for step in json.loads(script.text)["sgemm"]}
         assert all(name.startswith(str(file)) and name.endswith(".hip") for name in sent) and sent
-
-
-@pytest.mark.parametrize(
-    ("start", "names"),
-    [
-        ("none", []),
-        ("numpy", ["reference.py"]),
-        ("c", ["reference.py", "baseline.c"]),
-        ("hip", ["reference.py", "baseline.hip"]),
-    ],
-)
-def test_start_material_is_the_reference_and_a_baseline(start, names):
-    assert list(start_material(find_task("sgemm"), start)) == names
 
 
 def test_the_stumbler_is_wrong_then_broken_then_crashing_then_right(tmp_path):

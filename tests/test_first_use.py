@@ -177,7 +177,38 @@ def test_import_prints_one_object(run):
     done = call(study_app, "import", run, "--name", "other", "--json")
     found = json.loads(done.stdout)
     assert Path(found["written"]).name == "other.yaml"
-    assert any("triton is not graded" in line for line in found["without_counterpart"])
+    assert any("in every language of the study: hip, triton" in line for line in found["without_counterpart"])
+
+
+@pytest.mark.parametrize(
+    ("kind", "start", "language"),
+    [
+        ("hip2hip", "hip", "hip"),
+        ("cuda2hip", "cuda", "hip"),
+        ("torch2hip", "torch", "hip"),
+        ("triton2triton", "triton", "triton"),
+        ("torch2triton", "torch", "triton"),
+        ("instruction2triton", "none", "triton"),
+    ],
+)
+def test_a_kind_of_task_is_a_direction(run, kind, start, language):
+    run.write_text(f"agent: {{template: codex, model: qwen3coder}}\ntasks: [{kind}/rmsnorm]\n")
+    text, missing = import_study(run, "arena")
+    assert f"languages: [{language}]" in text and f"AGENT_START: {start}" in text
+    assert not any(kind in line for line in missing)
+
+
+def test_kinds_that_start_from_other_material_are_named(run):
+    text, missing = import_study(run, "arena")
+    assert "AGENT_START: hip" in text
+    named = "tasks: triton2triton: agents start there from triton, here from hip, as all of this study; import it alone"
+    assert named in missing and not any("tasks: hip2hip:" in line for line in missing if "start there" in line)
+
+
+def test_a_study_of_one_direction_is_planned(run):
+    run.write_text("agent: {template: claude_code, model: qwen3coder}\ntasks: [torch2triton/rmsnorm]\n")
+    assert call(study_app, "import", run).exit_code == 0
+    assert plan("run") == ["standard-qwen3coder-triton"]
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from agent.tools.shown import TEXT_CAP_CHARS, capped, graded, profiled
 from agent.tools.spec import FileInput
 from agent.tools.staged import ROOT, needed, stage_tools
 from agent.tools.toolbox import SPECS, Toolbox
-from bench.judge.schemas import Answer, Language, ProfileAnswer, SubmissionMode
+from bench.judge.schemas import Answer, Language, ProfileAnswer, ProfileTool, SubmissionMode
 
 ALL = [tool.value for tool in Tool if tool in SPECS]
 PYTHON_SIDE = ("PATH", "LANG", "LD_LIBRARY_PATH")
@@ -195,11 +195,25 @@ def test_a_mode_lists_what_it_allows(tmp_path: Path, mode: SubmissionMode) -> No
 
 def test_a_schema_names_the_kernels_file_and_is_closed() -> None:
     assert SPECS[Tool.SCORE].takes is FileInput
-    schema = SPECS[Tool.PROFILE].schema("axpy.c")
+    schema = SPECS[Tool.PROFILE].schema("axpy.c", Language.C)
     assert schema["properties"]["file"]["default"] == "axpy.c"
-    assert schema["properties"]["tool"]["enum"] == ["callgrind", "perf", "isa", "rocprofv3", "rocprof-compute", "ncu"]
     assert schema["required"] == ["tool"]
     assert schema["additionalProperties"] is False
+
+
+@pytest.mark.parametrize(
+    ("language", "profilers"),
+    [
+        (Language.C, ["callgrind", "perf"]),
+        (Language.FORTRAN, ["callgrind", "perf"]),
+        (Language.HIP, ["isa", "rocprofv3", "rocprof-compute", "ncu"]),
+    ],
+)
+def test_profile_lists_the_profilers_that_take_the_language(language: Language, profilers: list[str]) -> None:
+    listed = SPECS[Tool.PROFILE].schema("axpy.c", language)["properties"]["tool"]
+    assert listed["enum"] == profilers
+    assert all(name in listed["description"] for name in profilers)
+    assert all((name in listed["description"]) == (name in profilers) for name in ProfileTool)
 
 
 def test_texts_are_cut_and_nulls_left_out() -> None:

@@ -275,6 +275,13 @@ def test_the_whole_prompt():
     )
 
 
+@pytest.mark.parametrize("language", [Language.HIP, Language.CUDA, Language.TRITON])
+def test_the_task_in_a_language_of_gpus(language):
+    chosen = settings(language=language, agent_start="torch", agent_tools_on="profile" if language == "hip" else "")
+    said = told(launch_material(chosen, read_treatment("none")), chosen, make_problem(chosen, find_task("rmsnorm")))
+    check_golden(f"prompt-{language}.md", said.prompt)
+
+
 @pytest.fixture
 def env(tmp_path):
     (tmp_path / "plan.json").write_text('{"axpy": [], "gelu": []}')

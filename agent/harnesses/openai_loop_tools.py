@@ -73,7 +73,7 @@ def _functions(box: Toolbox) -> Iterator[dict[str, Any]]:
     for tool in box.listed():
         yield {"name": tool.name, "description": tool.description, "parameters": tool.schema}
     for name, spec in OWN.items():
-        yield {"name": name, "description": spec.description, "parameters": spec.schema("")}
+        yield {"name": name, "description": spec.description, "parameters": spec.schema("", box.settings.language)}
 
 
 def call(box: Toolbox, name: str, arguments: str) -> Reply:

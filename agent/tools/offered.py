@@ -28,7 +28,8 @@ def why_forbidden(tool: Tool, mode: SubmissionMode, language: Language) -> str:
     if tool in _PREVIEWS and mode is SubmissionMode.BLIND:
         return "submission mode blind shows nothing before the submit"
     if tool is Tool.SYNTAX_CHECK and language not in CHECKED:
-        return f"no compiler of an agent reads {language}; use the profile tool, with isa"
+        advice = "preview it with the score tool" if not_profiled(language) else "use the profile tool, with isa"
+        return f"no compiler of an agent reads {language}; {advice}"
     return not_profiled(language) if tool is Tool.PROFILE else ""
 
 

@@ -79,8 +79,9 @@ class Toolbox:
     def listed(self) -> Iterator[Listed]:
         """Exactly the tools of the settings, in their order."""
         for tool in self.settings.tools:
-            spec = SPECS[tool]
-            yield Listed(tool, spec.described(self.settings.mode), spec.schema(self.settings.source_name))
+            spec, settings = SPECS[tool], self.settings
+            schema = spec.schema(settings.source_name, settings.language)
+            yield Listed(tool, spec.described(settings.mode), schema)
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> Reply:
         """Call a tool. What a caller did wrong and what a judge refuses are replies, not exceptions."""

@@ -12,13 +12,17 @@ import typer
 import yaml
 
 from bench import abi
+from bench.adhoc import read_source
 from bench.build.builder import build_command
+from bench.build.hipify import cuda_to_hip
 from bench.court import open_court
 from bench.errors import ExitCode, UsageError
-from bench.judge.contract import described, tolerance_in_words
-from bench.judge.schemas import Language
+from bench.judge.contract import contract, described, tolerance_in_words
+from bench.judge.schemas import Language, Preset
+from bench.start import STARTS, start_material
 from bench.task import Task, find_task, select, tasks_root
 from bench.validate import Check, Verdict, validate, worst
+from bench.wording import did_you_mean
 
 app = typer.Typer(help=__doc__, no_args_is_help=True)
 
@@ -96,6 +100,52 @@ def show(kernel: Annotated[str, typer.Argument(help="Name of a kernel.")], as_js
     typer.echo(f"\n  {tolerance_in_words(task)}")
     baselines = ", ".join(map(str, (*task.baselines, *task.gpu_baselines)))
     typer.echo(f"\n  baseline {baselines}\n  reference {task.reference}\n  task_hash {task.hash}")
+
+
+@app.command()
+def stage(
+    kernel: Annotated[str, typer.Argument(help="Name of a kernel.")],
+    start: Annotated[str, typer.Option(help=f"Start material: {', '.join(STARTS)}.")],
+    language: Annotated[Language, typer.Option(help="Language that the agent writes.")],
+    as_json: Json = False,
+) -> None:
+    """Show what an agent sees of a kernel that starts from one thing and writes another: a direction.
+
+    Example: kcourt task stage softmax_rows --start hip --language triton
+    """
+    task = find_task(kernel)
+    if start not in STARTS:
+        raise UsageError(f"no start material '{start}'; {did_you_mean(start, STARTS)}")
+    if language not in task.manifest.languages:
+        raise UsageError(f"{kernel} is not written in {language}; take one of {', '.join(task.manifest.languages)}")
+    told = contract(task, language, Preset.XL)
+    files = {name: content.decode() for name, content in start_material(task, STARTS[start]).items()}
+    direction = f"{'instruction' if start == 'none' else start}2{language}"
+    if as_json:
+        typer.echo(json.dumps({"kernel": kernel, "direction": direction, "contract": told, "files": files}))
+        return
+    typer.echo(f"{kernel}, {direction}: {told['summary']}\n\nwrite {told['file_name']} with this entry point:\n")
+    typer.echo("".join(f"  {line}\n" for line in told["signature"].splitlines()))
+    for said in filter(None, (told["call"], f"build: {told['build']}")):
+        typer.echo(f"  {said}\n")
+    typer.echo(f"in the folder: {', '.join(files) or 'nothing'}")
+    for name, text in files.items():
+        typer.echo(f"\n==> {name} <==\n{text}", nl=False)
+
+
+@app.command()
+def hipify(file: Annotated[Path, typer.Argument(help="A source file in CUDA.")], as_json: Json = False) -> None:
+    """Print a CUDA file with HIP's names for those of CUDA's runtime; names that were left are named on stderr.
+
+    Example: kcourt task hipify axpy.cu
+    """
+    text, left = cuda_to_hip(read_source(file))
+    if as_json:
+        typer.echo(json.dumps({"file": str(file), "hip": text, "left": left}))
+        return
+    typer.echo(text, nl=False)
+    if left:
+        typer.echo(f"{file}: left as they are: {', '.join(left)}; change them by hand", err=True)
 
 
 def _argument_line(facts: dict[str, Any]) -> str:

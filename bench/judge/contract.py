@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from bench.abi import declaration
+from bench.abi import convention, declaration
 from bench.build.builder import build_command
 from bench.inputs import TIMED_FROM
 from bench.judge.schemas import Language, Preset
@@ -20,6 +20,7 @@ def contract(task: Task, language: Language, preset: Preset) -> dict[str, Any]:
         "language": language,
         "languages": list(manifest.languages),
         "signature": declaration(task, language),
+        "call": convention(task, language),
         "arguments": [described(name, argument) for name, argument in task.arguments.items()],
         "sizes": {name: [1, most] for name, most in largest.items()},
         "timed_sizes": {name: [math.ceil(TIMED_FROM * size), size] for name, size in task.size(preset).items()},

@@ -210,9 +210,14 @@ def notes(rendered: Sequence[RenderedSetup]) -> Iterator[str]:
     """What the table does not say, each once; asked before the files are written."""
     for setup, other in shared_with(rendered).items():
         yield f"{setup} is also a setup of study '{other}', whose env and problems files are replaced"
-    left_out = Counter((setup.settings.language.value, setup.left_out) for setup in rendered if setup.left_out)
-    for (language, kernels), number in left_out.items():
-        yield f"not written in {language}, left out of {number} setups: {', '.join(kernels)}"
+    left_out = Counter(
+        (setup.settings.language.value, setup.settings.agent_start.value, setup.left_out)
+        for setup in rendered
+        if setup.left_out
+    )
+    for (language, start, kernels), number in left_out.items():
+        lacking = f"not written in {language}, or without start material {start}"
+        yield f"{lacking}, left out of {number} setups: {', '.join(kernels)}"
     yield from dict.fromkeys(option.note for setup in rendered for option in setup.shape if option.note)
     installed = installed_harnesses()
     for name in sorted({setup.settings.harness for setup in rendered} - installed.keys()):

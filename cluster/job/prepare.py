@@ -8,6 +8,7 @@ from agent.prompts.given import CONTRACTS
 from bench.errors import ConfigError, EnvironmentFault
 from bench.judge.schemas import Problem
 from bench.seeds import new_root, write_root
+from bench.start import Start, start_material
 from bench.task import find_task
 from cluster.job.allocation import Plan
 from cluster.job.documents import write_json, write_private
@@ -16,7 +17,7 @@ from cluster.job.layout import RunLayout
 from cluster.job.roles import agent_config, judge_config
 from cluster.study.briefing import contract_of, given_to
 from cluster.study.env_files import render_env
-from cluster.study.problems import render_problems, same_start, start_material
+from cluster.study.problems import render_problems, same_start
 from cluster.study.wave import SetupPlan, Wave
 
 
@@ -96,7 +97,7 @@ def _stage(layout: RunLayout, problems: Sequence[Problem]) -> None:
     for kernel, problem in same_start(problems).items():
         folder = layout.staged(kernel)
         folder.mkdir(parents=True)
-        _write_read_only(folder, start_material(find_task(kernel), problem.start))
+        _write_read_only(folder, start_material(find_task(kernel), Start(problem.start)))
 
 
 def _give(layout: RunLayout, setup: SetupPlan, given: dict[str, bytes]) -> None:

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from agent.harnesses import installed_harnesses
 from bench.errors import ConfigError
 from bench.judge.schemas import Language
+from bench.start import Start
 from bench.task import select
 from bench.wording import did_you_mean
 from cluster.study.first_use import as_yaml
@@ -32,13 +33,14 @@ HARNESSES = {
     "mini_swe_triton": "mini_swe",
 }
 VALIDATOR = "task_validator"
-# Kinds of tasks that ask for one kernel → the language of what agents write, and what they start from there.
+# Kinds of tasks that ask for one kernel → what agents start from, and the language of what they write.
 KINDS = {
-    "hip2hip": ("hip", "HIP code"),
-    "cuda2hip": ("hip", "CUDA code"),
-    "torch2hip": ("hip", "a PyTorch module"),
-    "triton2triton": ("triton", "Triton code"),
-    "instruction2triton": ("triton", "a text"),
+    "hip2hip": (Start.HIP, Language.HIP),
+    "cuda2hip": (Start.CUDA, Language.HIP),
+    "torch2hip": (Start.TORCH, Language.HIP),
+    "triton2triton": (Start.TRITON, Language.TRITON),
+    "torch2triton": (Start.TORCH, Language.TRITON),
+    "instruction2triton": (Start.NONE, Language.TRITON),
 }
 FOREIGN = {
     "torch2flydsl": "FlyDSL is no language here",
@@ -82,11 +84,29 @@ class RunConfiguration(BaseModel):
 
 @dataclass(frozen=True)
 class _Chosen:
-    """What task selectors come to: kernels by name (or `all`), languages, and those without a counterpart."""
+    """What task selectors come to: kernels by name (or `all`), the kinds that were named, what has no counterpart."""
 
     kernels: tuple[str, ...]
-    languages: tuple[str, ...]
+    kinds: tuple[str, ...]
     missing: tuple[str, ...]
+
+    @property
+    def languages(self) -> tuple[Language, ...]:
+        return tuple(dict.fromkeys(KINDS[kind][1] for kind in self.kinds or KINDS))
+
+    def start(self, language: Language | None) -> Start | None:
+        """What the agents of a study start from, whose setups share it: as the first kind says that it fits."""
+        fitting = (start for start, written in map(KINDS.__getitem__, self.kinds) if language in (None, written))
+        return next(fitting, None)
+
+    def elsewhere(self, start: Start | None) -> Iterator[str]:
+        """A line for each kind whose agents start from something else in the study."""
+        here = f"{start}, as all of this study; import it alone" if start else "AGENT_START"
+        for kind in self.kinds:
+            if KINDS[kind][0] != start:
+                yield f"tasks: {kind}: agents start there from {KINDS[kind][0]}, here from {here}"
+        if not self.kinds:
+            yield "tasks: all: agents start there from what each kind says, here from AGENT_START"
 
 
 def import_study(
@@ -106,7 +126,8 @@ def import_study(
     chosen = _tasks(run.tasks)
     if not chosen.kernels:
         raise ConfigError(f"{path}: none of its tasks has a counterpart here: {'; '.join(chosen.missing)}")
-    warnings, setups = [*chosen.missing], read_setups(layers_root())
+    start = chosen.start(language)
+    warnings, setups = [*chosen.missing, *chosen.elsewhere(start)], read_setups(layers_root())
     languages = [str(language)] if language else _graded(chosen.languages, warnings)
     treatments = _treatments(suffixes, warnings)
     by_language = len(languages) > 1 and len(treatments) == 1
@@ -122,7 +143,10 @@ def import_study(
         "harnesses": [_harness(run.agent.template, warnings)],
         **({"efforts": [run.agent.effort]} if run.agent.effort else {}),
         **_hardware(run.target_gpu_model, warnings),
-        "settings": {AGENT_KEYS[key]: value for key, value in _extra(run.agent) if key in AGENT_KEYS},
+        "settings": {
+            **({"AGENT_START": str(start)} if start else {}),
+            **{AGENT_KEYS[key]: value for key, value in _extra(run.agent) if key in AGENT_KEYS},
+        },
     }
     warnings += _unknown(run)
     text = as_yaml({key: value for key, value in study.items() if value})
@@ -144,7 +168,6 @@ def _unknown(run: RunConfiguration) -> Iterator[str]:
 def _tasks(selectors: Sequence[str]) -> _Chosen:
     ours = {_plain(task.name): task.name for task in select("all")}
     kernels: dict[str, None] = {}
-    languages: dict[str, None] = {}
     kinds: dict[str, None] = {}
     missing = []
     for selector in selectors:
@@ -152,15 +175,13 @@ def _tasks(selectors: Sequence[str]) -> _Chosen:
         kernel = ours.get(_plain(path[-1])) if path else "all"
         if kind == "all":
             kernels["all"] = None
-            languages |= dict.fromkeys(language for language, _ in KINDS.values())
         elif kind in FOREIGN or kind not in KINDS:
             missing.append(f"tasks: {selector}: {FOREIGN.get(kind) or _nearest_kind(kind)}")
         elif kernel is None:
             missing.append(f"tasks: {selector}: no kernel of that name here; `kcourt task list` shows what there is")
         else:
-            kernels[kernel] = languages[KINDS[kind][0]] = kinds[kind] = None
-    missing += [f"tasks: {kind}: agents start there from {KINDS[kind][1]}, here from AGENT_START" for kind in kinds]
-    return _Chosen(("all",) if "all" in kernels else tuple(kernels), tuple(languages), tuple(missing))
+            kernels[kernel] = kinds[kind] = None
+    return _Chosen(("all",) if "all" in kernels else tuple(kernels), tuple(kinds), tuple(missing))
 
 
 def _plain(name: str) -> str:
@@ -189,12 +210,7 @@ def _model(run: RunConfiguration, setups: Setups, warnings: list[str]) -> str:
 def _graded(languages: Sequence[str], warnings: list[str]) -> list[str]:
     if len(languages) > 1:
         warnings.append(f"tasks: every kernel is asked for in every language of the study: {', '.join(languages)}")
-    if unknown := [language for language in languages if language not in list(Language)]:
-        warnings.append(
-            f"tasks: {', '.join(unknown)} is not graded by this version, so the study cannot be planned yet; "
-            f"--language imports it for another: {', '.join(Language)}"
-        )
-    return list(languages)
+    return [*map(str, languages)]
 
 
 def _treatments(suffixes: Sequence[str], warnings: list[str]) -> list[str]:

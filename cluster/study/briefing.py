@@ -14,9 +14,9 @@ from bench.build.builder import build_command
 from bench.errors import ConfigError
 from bench.judge.contract import contract
 from bench.judge.schemas import Problem
+from bench.start import Start, start_material
 from bench.task import find_task
 from bench.wording import did_you_mean
-from cluster.study.problems import start_material
 from cluster.study.settings import JobSettings
 from cluster.study.treatments import Treatment, read_treatment, text_of
 
@@ -203,7 +203,7 @@ def _facts(settings: JobSettings, brief: Brief, problem: Problem) -> Facts:
     return Facts(
         text=problem.text,
         contract=contract_of(settings, problem),
-        start=tuple(start_material(find_task(problem.kernel), problem.start)),
+        start=tuple(start_material(find_task(problem.kernel), Start(problem.start))),
         mode=settings.agent_submission_mode,
         budget=_budget(settings, problem),
         brief=brief,

@@ -13,10 +13,10 @@ from bench.evaluation import LONGEST_S, USUAL, USUAL_TIMEOUT_S
 from bench.judge.schemas import InputMode, Language, Preset, SubmissionMode
 from bench.judge.search.config import ProviderUrl
 from bench.places import RUN_ROOT
+from bench.start import Start
 from cluster.study.scripts import ScriptRule
 
 Role = Literal["setup", "treatment", "job", "inference", "agent", "judge"]
-Start = Literal["none", "numpy", "c", "hip"]
 Count = Annotated[int, Field(ge=0)]
 Positive = Annotated[int, Field(ge=1)]
 # A comma list of words, without spaces.
@@ -83,8 +83,10 @@ class TreatmentKeys(BaseModel):
 
     agent_start: Annotated[
         Start,
-        Key("treatment", "Start material of an agent: none, numpy (the reference), c or hip (and a baseline)."),
-    ] = "c"
+        Key(
+            "treatment", "Start material: none, numpy (the reference), c, hip, cuda or triton (and a baseline), torch."
+        ),
+    ] = Start.C
     agent_tools_on: Annotated[
         Words, Key("treatment", "Comma list of tools offered beyond those of the submission mode.")
     ] = ""

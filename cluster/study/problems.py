@@ -1,12 +1,14 @@
-"""Problems: made from kernels or read back from a problems file; and the start material of each kernel."""
+"""Problems: made from kernels or read back from a problems file."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from agent.config import numbered_problems
 from bench.errors import ConfigError, TaskError, UsageError
-from bench.judge.schemas import Language, Problem
+from bench.judge.schemas import Problem
+from bench.start import Start, lacks_start
 from bench.task import Task, find_task, select
+from bench.wording import did_you_mean
 from cluster.study.settings import JobSettings
 
 
@@ -57,6 +59,12 @@ def _check(problem: Problem, setup: str, where: Path | str) -> None:
         raise ConfigError(f"{where}: {error}") from error
     if lacking := task.lacks(problem.language):
         raise ConfigError(f"{where}: {lacking}; set LANGUAGE to one that it has, or leave the kernel out")
+    if problem.start not in list(Start):
+        raise ConfigError(
+            f"{where}: kernel '{task.name}': no start material '{problem.start}'; {did_you_mean(problem.start, Start)}"
+        )
+    if lacking := lacks_start(task, Start(problem.start)):
+        raise ConfigError(f"{where}: {lacking}; set AGENT_START to another, or leave the kernel out")
 
 
 def read_problems(path: Path) -> list[Problem]:
@@ -67,17 +75,6 @@ def read_problems(path: Path) -> list[Problem]:
 def render_problems(problems: Iterable[Problem]) -> str:
     """Text of a problems file, one JSON object a line."""
     return "".join(problem.model_dump_json() + "\n" for problem in problems)
-
-
-def start_material(task: Task, start: str) -> dict[str, bytes]:
-    """File name → content of what an agent starts from; controls are never among them."""
-    chosen: list[Path] = []
-    if start != "none":
-        chosen.append(task.reference)
-    if start in ("c", "hip"):
-        baselines = (*task.baselines, *task.gpu_baselines)
-        chosen += [path for path in baselines if path.suffix == Language(start).suffix]
-    return {path.name: path.read_bytes() for path in chosen}
 
 
 def same_start(problems: Sequence[Problem]) -> dict[str, Problem]:

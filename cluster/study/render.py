@@ -8,6 +8,7 @@ from typing import get_args
 
 from bench.errors import ConfigError, UsageError
 from bench.judge.schemas import Problem
+from bench.start import lacks_start
 from bench.task import Task, select
 from cluster.job.allocation import Split, split_of
 from cluster.job.documents import write_private
@@ -44,7 +45,7 @@ class Choices:
 
 @dataclass(frozen=True)
 class RenderedSetup:
-    """One setup of a study, ready to be written to `folder`. `left_out` kernels are not written in its language."""
+    """One setup of a study, ready to be written to `folder`. `left_out` kernels lack its language or start material."""
 
     folder: Path
     study: Study
@@ -206,7 +207,7 @@ class _Builder:
             origins=origins,
             treatment=treatment,
             problems=problems,
-            left_out=tuple(task.name for task in self.tasks if settings.language not in task.manifest.languages),
+            left_out=tuple(task.name for task in self.tasks if not _asks_for(settings, task)),
             choices=self.choices,
             compares_with=control,
         )
@@ -253,18 +254,23 @@ class _Builder:
         ]
 
     def _fitting(self, cell: Cell, settings: JobSettings) -> Sequence[Task]:
-        """The kernels that are written in the setup's language and that its script fits; at least one."""
+        """The kernels that have the setup's language and start material and that its script fits; at least one."""
         study, rule, wanted = self.study, cell.written.script, cell.written.kernels
-        tasks = [task for task in self.tasks if settings.language in task.manifest.languages]
+        tasks = [task for task in self.tasks if _asks_for(settings, task)]
         if rule:
             tasks = [task for task in tasks if rule.fits(task, settings.language)]
         if len(tasks) < (wanted or 1):
             raise ConfigError(
                 f"{study.where('setups', cell.setup)}: setup '{cell.setup}': {len(tasks)} kernels of "
-                f"'{study.selector}' fit language {settings.language}{f' and script {rule}' if rule else ''}, "
+                f"'{study.selector}' fit language {settings.language}, start material {settings.agent_start}"
+                f"{f' and script {rule}' if rule else ''}, "
                 f"{wanted or 1} are needed; choose others, or lower 'kernels'"
             )
         return tasks[:wanted]
+
+
+def _asks_for(settings: JobSettings, task: Task) -> bool:
+    return settings.language in task.manifest.languages and not lacks_start(task, settings.agent_start)
 
 
 def _wanted_hardware(study: Study, choices: Choices) -> str | None:

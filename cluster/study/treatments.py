@@ -12,13 +12,12 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from agent.prompts.given import FILES, SKILL_PAGE, SKILLS
 from agent.tools.offered import Tool
 from bench.errors import ConfigError
+from bench.start import STARTS
 from bench.wording import did_you_mean
 from cluster.study.identity import CONTROL
 from cluster.study.places import folders_of
 from cluster.study.yaml_files import read_yaml
 
-# What a treatment calls start material, and the AGENT_START of that.
-STARTS = {"none": "none", "reference": "numpy", "baseline": "c", "hip": "hip"}
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _TRIGGER = re.compile(r"^Trigger: *(?P<text>\S.*?) *$", re.MULTILINE)
 T = TypeVar("T")
@@ -51,7 +50,7 @@ class TreatmentFile(BaseModel):
     sections: dict[Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")], str] = {}
     skills: tuple[str, ...] = ()
     tools: Switches = Switches()
-    start: Literal["none", "reference", "baseline", "hip"] | None = None
+    start: Literal["none", "reference", "baseline", "hip", "cuda", "torch", "triton"] | None = None
     files: tuple[str, ...] = ()
 
 
@@ -102,7 +101,7 @@ class Treatment:
     @property
     def env(self) -> dict[str, str]:
         """KEY → value of the settings that the treatment gives."""
-        values = {"AGENT_START": STARTS[self.start] if self.start else ""}
+        values = {"AGENT_START": STARTS[self.start].value if self.start else ""}
         for key, on in (("AGENT_TOOLS_ON", True), ("AGENT_TOOLS_OFF", False)):
             values[key] = ",".join(tool for tool, switch in self.tools.items() if switch.on is on)
         return {key: value for key, value in values.items() if value}
