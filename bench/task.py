@@ -218,6 +218,13 @@ class Manifest(_Closed):
             self._evaluate(values)
         return self
 
+    @field_validator("name")
+    @classmethod
+    def _is_no_other_language(cls, name: str) -> str:
+        if Language.of(f"{name}{Language.PYTHON.suffix}") is not Language.PYTHON:
+            raise ValueError("ends in _triton, so its file in Python would be taken for Triton; choose another name")
+        return name
+
     @field_validator("languages")
     @classmethod
     def _hip_stands_for_the_others(cls, languages: tuple[Language, ...]) -> tuple[Language, ...]:

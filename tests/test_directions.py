@@ -1,5 +1,8 @@
 """Directions: what agents start from and what they write; CUDA from HIP and back; `kcourt task stage` and `hipify`."""
 
+import importlib.util
+from pathlib import Path
+
 import pytest
 from kernels import write_kernel
 
@@ -152,6 +155,15 @@ def test_stage_shows_what_the_agent_sees(kcourt, pair, says):
     found = kcourt("task", "stage", "axpy", "--start", start, "--language", language, "--json").json
     assert found["direction"] == says[0] and found["contract"]["language"] == language
     assert list(found["files"]) == list(start_material(find_task("axpy"), STARTS[start]))
+
+
+@pytest.mark.skipif(not importlib.util.find_spec("triton"), reason="triton is not installed")
+def test_the_example_in_triton_of_the_page_is_compiled(kcourt, tmp_path):
+    page = (Path(__file__).parents[1] / "docs" / "gpu.md").read_text()
+    (tmp_path / "axpy_triton.py").write_text(page.partition("```python\n")[2].partition("```")[0])
+    ran = kcourt("build", "axpy", "axpy_triton.py", "--target", "gfx942", "--json")
+    assert ran.code == 0, ran.err
+    assert ran.json["spills"] == 0 and len(ran.json["kernels"]) == 1
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from typer.testing import CliRunner, Result
 
 from bench.errors import ConfigError, UsageError
 from bench.judge.schemas import Language
+from bench.task import select
 from cluster.commands.init import app as init_app
 from cluster.commands.study import app as study_app
 from cluster.study.arena import import_study
@@ -203,6 +204,14 @@ def test_kinds_that_start_from_other_material_are_named(run):
     assert "AGENT_START: hip" in text
     named = "tasks: triton2triton: agents start there from triton, here from hip, as all of this study; import it alone"
     assert named in missing and not any("tasks: hip2hip:" in line for line in missing if "start there" in line)
+
+
+def test_a_kernel_without_the_start_material_is_not_asked_for(run):
+    kernel = next(task.name for task in select("all") if task.baselines and not task.triton_baseline)
+    run.write_text(f"agent: {{template: claude_code, model: qwen3coder}}\ntasks: [triton2triton/{kernel}]\n")
+    assert call(study_app, "import", run).exit_code == 0
+    planned = call(study_app, "plan", "run")
+    assert "0 kernels of" in str(planned.exception) and "start material triton" in str(planned.exception)
 
 
 def test_a_study_of_one_direction_is_planned(run):

@@ -108,6 +108,7 @@ MISTAKES: dict[str, tuple[Change, str, str]] = {
     "GPU preset without a size": (gpu_sizes(M={"m": 4}), "gpu.sizes.M", "names ['m'], the size arguments are ['n']"),
     "tolerance": (top(tolerance=0), "tolerance", "greater than 0"),
     "kernel name": (top(name="Twice!"), "name", "should match pattern"),
+    "a name that says a language": (top(name="twice_triton"), "name", "would be taken for Triton; choose another"),
     "another kernel's name": (top(name="thrice"), "name", "'thrice' must be the folder's name, 'twice'"),
     "suite-less": (lambda m: m.pop("suite"), "suite", "Field required"),
     "no languages": (top(languages=[]), "languages", "at least 1 item"),
