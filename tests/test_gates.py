@@ -36,6 +36,7 @@ from kernels import (
     order,
 )
 
+from bench.build import builder
 from bench.errors import EnvironmentFault
 from bench.gates import artifacts, binary, imports, instructions, origins, text
 from bench.gates.text import code_only
@@ -349,7 +350,7 @@ def test_all_that_is_honest_passes_by_its_text() -> None:
 def test_what_is_honest_passes_all_gates(task: Task) -> None:
     one_of_each = {Language.of(path): path for path in honest(task)}
     for language, path in one_of_each.items():
-        if language is FORTRAN and NEEDS_GFORTRAN.args[0]:
+        if builder.lacking(language):
             continue
         with scratch_folder() as folder:
             taken = order(path.read_text(encoding="utf-8"), language, kernel=task.name)
