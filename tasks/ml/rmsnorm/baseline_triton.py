@@ -14,7 +14,7 @@ def normalise_rows(x, weight, out, cols, eps, BLOCK: tl.constexpr):
     for first in range(0, cols, BLOCK):
         value = tl.load(x + start + first + lanes, mask=first + lanes < cols, other=0.0)
         squares += tl.sum(value * value, axis=0)
-    scale = 1.0 / tl.sqrt(squares / cols + eps)
+    scale = tl.div_rn(1.0, tl.sqrt_rn(squares / cols + eps))
 
     for first in range(0, cols, BLOCK):
         inside = first + lanes < cols

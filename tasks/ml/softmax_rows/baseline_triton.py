@@ -23,7 +23,7 @@ def softmax_each(x, out, cols, BLOCK: tl.constexpr):
     for first in range(0, cols, BLOCK):
         inside = first + lanes < cols
         value = tl.load(x + start + first + lanes, mask=inside)
-        tl.store(out + start + first + lanes, tl.exp(value - top) / total, mask=inside)
+        tl.store(out + start + first + lanes, tl.div_rn(tl.exp(value - top), total), mask=inside)
 
 
 def softmax_rows(x, out, rows, cols):

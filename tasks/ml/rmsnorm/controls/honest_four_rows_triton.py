@@ -15,7 +15,7 @@ def normalise_rows(x, weight, out, rows, cols, eps, ROWS: tl.constexpr, BLOCK: t
         inside = (row < rows) & (first + lanes < cols)
         value = tl.load(x + row * cols + first + lanes, mask=inside, other=0.0)
         squares += value * value
-    scale = tl.rsqrt(tl.sum(squares, axis=1) / cols + eps)[:, None]
+    scale = tl.div_rn(1.0, tl.sqrt_rn(tl.sum(squares, axis=1) / cols + eps))[:, None]
     for first in range(0, cols, BLOCK):
         inside = (row < rows) & (first + lanes < cols)
         value = tl.load(x + row * cols + first + lanes, mask=inside)

@@ -19,7 +19,7 @@ def softmax_each(x, out, cols, BLOCK: tl.constexpr, LOWEST: tl.constexpr):
         total = total * tl.exp(top - higher) + tl.exp(value - higher)
         top = higher
     highest = tl.max(top, axis=0)
-    scale = 1.0 / tl.sum(total * tl.exp(top - highest), axis=0)
+    scale = tl.div_rn(1.0, tl.sum(total * tl.exp(top - highest), axis=0))
     for first in range(0, cols, BLOCK):
         inside = first + lanes < cols
         value = tl.load(x + start + first + lanes, mask=inside)
