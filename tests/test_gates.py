@@ -63,6 +63,7 @@ def axpy_cpp(before: str = "", attributes: str = "", body: str = LOOP) -> str:
 # What the gates may note of anything: such bytes lie within other instructions, too.
 BY_CHANCE = {"system_call_bytes"}
 HONEST = {C: HONEST_C, CPP: HONEST_CPP, FORTRAN: HONEST_FORTRAN, PYTHON: HONEST_PYTHON, HIP: HONEST_HIP}
+HONEST |= {Language.CUDA: HONEST_HIP.replace("hip", "cuda"), Language.TRITON: HONEST_PYTHON}
 
 
 def made(source: str | None, language: Language = C, **changes: Any) -> dict[str, Any]:
@@ -123,6 +124,7 @@ PLACES = {
     FORTRAN: ("! {}\n", "print *, '{}'\n", 'print *, "{}"\n', "{} = 1\n"),
     PYTHON: ("# {}\n", "s = '{}'\n", '"""\n{}"""\n', "{} = 1\n"),
 }
+PLACES |= {Language.CUDA: PLACES[HIP], Language.TRITON: PLACES[PYTHON]}
 
 
 @pytest.mark.parametrize("character", HIDING)

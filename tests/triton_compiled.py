@@ -1,8 +1,8 @@
 """Compiles what Triton files launch, all in one process, which costs less than `kcourt build` for each.
 
-argv: an architecture, then kernel=file, as often as wanted. Each is called on tensors without values, at preset XL, and
-where all sizes are 1: Triton compiles such arguments as constants. For each file it prints a line of JSON: the kernel,
-the file's name, and how many compilations there were. The first that does not compile ends it.
+argv: an architecture, then kernel=file, as often as wanted. Each is called on tensors without values, at the preset XL
+of GPUs, and where all sizes are 1: Triton compiles such arguments as constants. For each file it prints a line of JSON:
+the kernel, the file's name, and how many compilations there were. The first that does not compile ends it.
 """
 
 import json
@@ -34,7 +34,7 @@ def main() -> None:
         (task,), path = select(name), Path(file)
         compiled.clear()
         entry = entry_point(path, name)
-        for sizes in (task.size(Preset.XL), dict.fromkeys(task.size(Preset.XL), 1)):
+        for sizes in ((largest := task.gpu_track.size(Preset.XL)), dict.fromkeys(largest, 1)):
             entry(*(without_values(task, argument, sizes) for argument in task.arguments))
         print(json.dumps({"kernel": name, "file": path.name, "compiled": len(compiled)}))
 

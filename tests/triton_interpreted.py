@@ -23,7 +23,6 @@ from bench.inputs import Case, edge_cases, fuzzed_cases, scalar_value
 from bench.judge.schemas import Preset
 from bench.measure.session import Session
 from bench.measure.stopwatch import Stopwatch
-from bench.native import helper
 from bench.runner.buffers import Arena
 from bench.task import Role, Task, select
 from bench.tolerance import first_mismatch
@@ -88,7 +87,7 @@ def fault(task: Task, entry: Callable[..., None], case: Case) -> str:
         before = {name: view.copy() for name, view in prepared.views.items() if name not in task.outputs}
         for name, argument in task.outputs.items():
             if argument.role is Role.OUTPUT:
-                helper.poison(prepared.views[name], POISON)
+                arena.memory.poison(prepared.views[name], POISON)
         entry(*(given(task, case, name, prepared.views) for name in task.arguments))
         if name := arena.broken_canary(prepared.views, prepared.offsets, prepared.canary):
             return f"it wrote outside '{name}' at {case.sizes}"
