@@ -13,9 +13,7 @@ def products(col_idx, values, x, at, inside):
 
 
 @triton.jit
-def multiply_rows(
-    row_ptr, col_idx, values, x, y, rows, ROWS: tl.constexpr, SHORT: tl.constexpr, BLOCK: tl.constexpr
-):
+def multiply_rows(row_ptr, col_idx, values, x, y, rows, ROWS: tl.constexpr, SHORT: tl.constexpr, BLOCK: tl.constexpr):
     top = tl.program_id(0).to(tl.int64) * ROWS
     row = top + tl.arange(0, ROWS)
     begin = tl.load(row_ptr + row, mask=row < rows, other=0)
