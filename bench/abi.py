@@ -155,26 +155,46 @@ def python_shim(task: Task, workspace: bool = False) -> str:
     bytes, behind the other arguments.
     """
     index = {name: number for number, name in enumerate(task.arguments)}
-    lines = ["import struct", "from math import ceil, log2", "import numpy", "", "def arguments(base, slot):"]
-    sizes = [name for name, argument in task.arguments.items() if argument.role is Role.SIZE]
-    lines += [f"    {name} = slot({index[name]})" for name in sizes]
-    for name, argument in task.arguments.items():
-        if argument.is_array:
-            shape = ", ".join(f"int({formula.text})" for formula in argument.shape)
-            lines.append(
-                f"    {name} = numpy.ndarray(({shape},), '{argument.dtype}', base[{index[name]}], slot({index[name]}))"
-            )
-            if not argument.is_output:
-                lines.append(f"    {name}.flags.writeable = False")
-        elif argument.role is Role.SCALAR:
-            lines.append(f"    {name} = {_scalar_from_slot(argument, index[name])}")
-    passed = list(task.arguments)
+    lines = ["import numpy", "def arguments(base, slot):", *_scalars(task, index)]
+    for name, argument in task.arrays.items():
+        place = f"base[{index[name]}], slot({index[name]})"
+        lines.append(f"    {name} = numpy.ndarray({_shape(argument)}, '{argument.dtype}', {place})")
+        if not argument.is_output:
+            lines.append(f"    {name}.flags.writeable = False")
+    return _shim(task, lines, "numpy.ndarray((slot({1}),), 'uint8', base[{0}], slot({0}))" if workspace else "")
+
+
+def tensor_shim(task: Task, workspace: bool = False) -> str:
+    """The same of `arguments(tensor, slot)` on a GPU; `tensor(index, offset, shape, dtype)` gives what lies there."""
+    index = {name: number for number, name in enumerate(task.arguments)}
+    lines = ["def arguments(tensor, slot):", *_scalars(task, index)]
+    for name, argument in task.arrays.items():
+        place = f"{index[name]}, slot({index[name]})"
+        lines.append(f"    {name} = tensor({place}, {_shape(argument)}, '{argument.dtype}')")
+    return _shim(task, lines, "tensor({0}, slot({0}), (slot({1}),), 'uint8')" if workspace else "")
+
+
+def _shim(task: Task, lines: list[str], workspace: str) -> str:
+    """A shim whose function makes every argument by name in `lines`, and a workspace by a template over its indices."""
+    passed, last = list(task.arguments), len(task.arguments)
     if workspace:
-        last = len(passed)
-        lines.append(f"    workspace = numpy.ndarray((slot({last + 1}),), 'uint8', base[{last}], slot({last}))")
+        lines = [*lines, f"    workspace = {workspace.format(last, last + 1)}"]
         passed.append("workspace")
-    lines.append(f"    return {', '.join(passed)},")
-    return "\n".join(lines) + "\n"
+    return (
+        "\n".join(["import struct", "from math import ceil, log2", *lines, f"    return {', '.join(passed)},"]) + "\n"
+    )
+
+
+def _shape(argument: Argument) -> str:
+    return f"({', '.join(f'int({formula.text})' for formula in argument.shape)},)"
+
+
+def _scalars(task: Task, index: Mapping[str, int]) -> list[str]:
+    """Lines that take sizes, which the shapes name, and then scalars from their slots."""
+    sizes = [name for name, argument in task.arguments.items() if argument.role is Role.SIZE]
+    scalars = {name: argument for name, argument in task.arguments.items() if argument.role is Role.SCALAR}
+    lines = [f"    {name} = slot({index[name]})" for name in sizes]
+    return lines + [f"    {name} = {_scalar_from_slot(argument, index[name])}" for name, argument in scalars.items()]
 
 
 def _scalar_from_slot(argument: Argument, index: int) -> str:

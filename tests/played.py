@@ -52,6 +52,7 @@ def kit() -> Kit:
         compiler=toolchains()["hip"].version,
         steps=steps,
         at_load="none",
+        dlpack=1,
         visible=(ROOT / "bench", ROOT / "tests" / "played_gpu", *{Path(sys.prefix), Path(sys.base_prefix)}),
     )
 

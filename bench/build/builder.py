@@ -38,8 +38,8 @@ def build_submission(
         raise EnvironmentFault(why)
     path = folder / f"{task.name}{language.suffix}"
     path.write_text(source, encoding="utf-8")
-    if language is Language.PYTHON:
-        return python.check(path)
+    if language in (Language.PYTHON, Language.TRITON):
+        return python.check(path, language)
     if kit:
         return gpu_library.build(sandbox, folder, path, language, kit, flags, entry=task.name)
     if language is Language.HIP:
@@ -49,6 +49,8 @@ def build_submission(
 
 def submission_commands(language: Language, kernel: str, kit: Kit | None = None) -> tuple[tuple[str, ...], ...]:
     """The argvs that a submission is built with; empty where nothing is compiled."""
+    if language is Language.TRITON:
+        return ()
     if kit:
         return tuple(map(tuple, kit.steps(Path(f"{kernel}{language.suffix}"), (), kernel)))
     if language.value not in toolchains():
@@ -104,6 +106,9 @@ def call_shim(sandbox: Sandbox, task: Task, language: Language, workspace: bool 
     folder = default_cache() / "shims"
     if language is Language.PYTHON:
         text = abi.python_shim(task, workspace)
+        return cached(folder, content_key(text), ".py", lambda target: _write(target, text))
+    if language is Language.TRITON:
+        text = abi.tensor_shim(task, workspace)
         return cached(folder, content_key(text), ".py", lambda target: _write(target, text))
     text = abi.c_shim(task, workspace, stream=language in GPU_LANGUAGES)
     what = f"the call shim of {task.name}"

@@ -32,7 +32,7 @@ class Kit:
     `steps(source, flags, entry)` are the argvs that build a file beside itself, as those of a `Toolchain` do; builds
     see the folders `visible` beside the system's own, and find copies of `headers` beside their source. `runtime` is
     where a runner finds what libraries are linked with, and `at_load` the function with which the compiler makes a
-    library hand over its device code when it is loaded.
+    library hand over its device code when it is loaded. `dlpack` is the device's type as DLPack numbers them.
     """
 
     device: Device
@@ -40,6 +40,7 @@ class Kit:
     compiler: str
     steps: Steps
     at_load: str
+    dlpack: int
     visible: tuple[Path, ...] = ()
     headers: Path | None = None
     runtime: tuple[Path, ...] = ()
@@ -81,6 +82,7 @@ def nvidia_kit(target: Target) -> Kit:
         compiler=nvidia.version(nvcc),
         steps=steps,
         at_load="_ZL24__sti____cudaRegisterAllv",
+        dlpack=2,
         visible=(cuda,),
         headers=nvidia.HEADERS,
         runtime=(runtime.parent,),
@@ -115,6 +117,7 @@ def amd_kit(target: Target) -> Kit:
         compiler=amd.version(hipcc),
         steps=steps,
         at_load="__hip_module_ctor",
+        dlpack=10,
         visible=(rocm,),
         runtime=(rocm / "lib",),
     )

@@ -1,4 +1,4 @@
-"""Python submissions: nothing to compile, but a file that does not parse has not been built."""
+"""Submissions in Python and in Triton: nothing to compile here, but a file that does not parse has not been built."""
 
 import ast
 from pathlib import Path
@@ -8,7 +8,7 @@ from bench.judge.schemas import Language, Outcome
 from bench.verdict import Rejected
 
 
-def check(source: Path) -> Artifact:
+def check(source: Path, language: Language) -> Artifact:
     """Check the syntax; the runner alone loads the module.
 
     Raises:
@@ -23,4 +23,4 @@ def check(source: Path) -> Artifact:
             {"message": "the file does not parse; mend the line that the log names"},
             str(error),
         ) from error
-    return Artifact(source, Language.PYTHON)
+    return Artifact(source, language)

@@ -17,12 +17,14 @@ from bench.sandbox import Sandbox, scratch_folder
 from bench.task import Task
 from bench.verdict import Rejected
 
+# Languages whose submissions are imported as they are.
+_MODULES = (Language.PYTHON, Language.TRITON)
 EMULATED_TARGET = Target.GFX942
 
 
 def artifact_path(folder: Path, task: Task, order: SubmissionOrder) -> Path:
     """Where `make` leaves the file that a runner loads."""
-    suffix = order.language.suffix if order.library is None and order.language is Language.PYTHON else ".so"
+    suffix = order.language.suffix if order.library is None and order.language in _MODULES else ".so"
     return folder / f"{task.name}{suffix}"
 
 
@@ -52,9 +54,9 @@ def make(
     assert order.source is not None
     text.check(order.source, order.language)
     built = _built(sandbox, folder, task, order, flags, kit)
-    if order.language is Language.PYTHON:
+    if order.language in _MODULES:
         if not order.binding:
-            imports.check_python(order.source)
+            imports.check_python(order.source, order.language)
         return replace(built, binding=order.binding), {}
     source = folder / f"{task.name}{order.language.suffix}"
     if kit:

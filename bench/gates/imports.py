@@ -81,17 +81,19 @@ def python_modules() -> tuple[str, ...]:
     return (*_rules()["python"].split(), *_rules()["python_parts"].split())
 
 
-def check_python(source: str) -> None:
+def check_python(source: str, language: Language) -> None:
     """Look at the import statements of a module; what it imports by other means meets the filter.
 
     Raises:
         Rejected: (`policy`) a module is not on the list; the message names it.
     """
     known = {name.partition(".")[0] for name in python_modules()}
+    if language is Language.TRITON:
+        known |= set(_rules()["triton"].split())
     for node in ast.walk(ast.parse(source)):
         for name in _imported(node):
             if name.partition(".")[0] not in known:
-                raise _rejected(f"it imports '{name}', which no kernel needs; use NumPy and what computes")
+                raise _rejected(f"it imports '{name}', which no kernel needs; use what computes")
 
 
 def _imported(node: ast.AST) -> list[str]:

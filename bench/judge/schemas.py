@@ -74,8 +74,10 @@ class Device(StrEnum):
     def languages(self) -> tuple[Language, ...]:
         """What it grades."""
         if self is Device.CUDA:
-            return (Language.HIP, Language.CUDA)
-        if self in (Device.HIP, Device.EMULATED):
+            return (Language.HIP, Language.CUDA, Language.TRITON)
+        if self is Device.HIP:
+            return (Language.HIP, Language.TRITON)
+        if self is Device.EMULATED:
             return (Language.HIP,)
         return tuple(language for language in Language if language not in GPU_LANGUAGES)
 

@@ -4,9 +4,11 @@ import contextlib
 import math
 from collections.abc import Iterable
 
+import numpy as np
+
 from bench.dtypes import numpy_dtype
 from bench.runner.memory import CANARY_BYTES, HOST, Array, Buffer, Memory, Placement
-from bench.task import Sizes, Task
+from bench.task import Argument, Role, Sizes, Task
 
 
 def bytes_of(task: Task, name: str, sizes: Sizes) -> int:
@@ -21,6 +23,7 @@ class Arena:
         sizes = list(plan)
         self.task = task
         self.memory = memory
+        self.planned = [dict(one) for one in dict.fromkeys(tuple(sorted(one.items())) for one in sizes)]
         self.workspace_bytes = workspace_bytes
         with contextlib.ExitStack() as made:
             self.buffers = {
@@ -44,6 +47,21 @@ class Arena:
         arrays = [self.buffers.get(name) for name in self.task.arguments]
         lent = [*arrays, *([self.workspace] if self.workspace and workspace else [])]
         return [f"{buffer.fd}:{buffer.size}:{int(buffer.writable)}" if buffer else "-" for buffer in lent]
+
+    def rehearsals(self, workspace: bool) -> list[list[int]]:
+        """The words of a call at each of the planned sizes, without values: scalars are 1, offsets 0."""
+        tail = [0, self.workspace_bytes] if workspace else []
+        return [
+            [*(self._planned_word(name, argument, sizes) for name, argument in self.task.arguments.items()), *tail]
+            for sizes in self.planned
+        ]
+
+    @staticmethod
+    def _planned_word(name: str, argument: Argument, sizes: Sizes) -> int:
+        if argument.is_array:
+            return 0
+        one = np.ones(1, argument.dtype or "int64")
+        return sizes[name] if argument.role is Role.SIZE else int.from_bytes(one.tobytes(), "little")
 
     def workspace_slots(self) -> list[int]:
         """The words that deliver the workspace behind the arguments: its offset and its bytes."""

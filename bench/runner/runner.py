@@ -6,7 +6,6 @@ import os
 import re
 import signal
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -15,10 +14,9 @@ from pathlib import Path
 from typing import IO
 
 from bench import process
-from bench.build.gpu_library import Kit, own_library
+from bench.build.gpu_library import Kit
 from bench.build.toolchain import Artifact
 from bench.errors import JudgeFault
-from bench.gates.imports import python_modules
 from bench.judge.schemas import Language, Outcome
 from bench.measure.stopwatch import Stopwatch
 from bench.measure.urgency import make_fair, make_urgent, urgent
@@ -26,11 +24,14 @@ from bench.measure.warmth import warm
 from bench.native import helper
 from bench.native.helper import CALL_DIED, CALL_TIMEOUT, State, Timing, What
 from bench.runner.buffers import Arena
+from bench.runner.command import runner_command
 from bench.runner.stance import Watched
 from bench.sandbox import RUN_OUTPUT_BYTES, Level, Sandbox, run_limits
 from bench.verdict import Rejected
 
 START_LIMIT_S = 20.0
+# Triton compiles, once for each size that is to come.
+COMPILE_LIMIT_S = 300.0
 CPU_S = 600
 EMPTY_LIMIT_NS = 2_000_000_000
 # How long what wraps a runner takes to end after it, and how long a process takes to stop.
@@ -52,7 +53,6 @@ CHECKED_STACK_BYTES = 256 << 20
 AGREE_NS, AGREE_SHARE = 100_000, 0.002
 # What is taken off a call's time is small: an empty call never leaves the native loop, which has to be woken for it.
 EMPTY_MOST_NS = 100_000
-_HOST = Path(__file__).with_name("host.py")
 
 
 class Runner:
@@ -85,21 +85,15 @@ class Runner:
         self.workspace = workspace
         self.checked = bool(checks)
         self.on_device = kit is not None
+        self._start_limit_s = COMPILE_LIMIT_S if artifact.language is Language.TRITON else START_LIMIT_S
         self.pid = 0
         self.urgent = False
         self._cores = tuple(cores)
         self._last_ns = self._empty_away_ns = self.empty_ns = 0
-        program, visible = _program(artifact, checks)
+        control = (str(self._fd), ",".join(str(core) for core in cores))
         sealed = sandbox.level > Level.LIMITS
-        head = [*program, str(self._fd), ",".join(str(core) for core in cores)]
-        if artifact.language is Language.PYTHON:
-            when = ("last" if artifact.binding else "first") if sealed else "never"
-            head += [when, str(helper.python_waiter()), ",".join(python_modules())]
-        else:
-            head.append(str(_seal(sealed, self.checked, self.on_device)))
-            head.append(str(own_library(kit, "borrow.hip")) if kit else "-")
-            visible += [*kit.runtime, Path(head[-1])] if kit else []
-        argv = [*head, str(shim), str(artifact.path), arena.task.name, *arena.descriptions(workspace)]
+        command = runner_command(artifact, arena, folder, control, sealed, workspace, checks, kit)
+        argv = [*command.argv, str(shim), str(artifact.path), arena.task.name, *arena.descriptions(workspace)]
         lent = arena.lent(workspace)
         fds = [self._fd, *(buffer.fd for buffer in lent)]
         limits = run_limits(sum(buffer.size for buffer in lent), CPU_S)
@@ -107,7 +101,7 @@ class Runner:
             limits = replace(limits, memory_bytes=None, stack_bytes=CHECKED_STACK_BYTES)
         if self.on_device:  # its library maps all memory that a device could address
             limits = replace(limits, memory_bytes=None)
-        visible = [*visible, shim, artifact.path]
+        visible = [*command.visible, shim, artifact.path]
         self._killed_before = process.killed_for_memory()
         self._process = sandbox.spawn(argv, limits, folder, self._log, fds, visible)
 
@@ -163,15 +157,17 @@ class Runner:
             os.kill(self.pid, signal.SIGCONT)
 
     def _await(self, reached: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + START_LIMIT_S
+        deadline = time.monotonic() + self._start_limit_s
         while not reached():
             if self._process.poll() is not None:
                 raise self._not_loaded()
             if time.monotonic() > deadline:
                 if not self.pid or self.watched.gone():
-                    message = f"the runner did not start within {START_LIMIT_S:.0f} s"
+                    message = f"the runner did not start within {self._start_limit_s:.0f} s"
                     raise JudgeFault(f"{message}; grade again when this machine is less busy")
-                detail = {"message": f"the library did not load within {START_LIMIT_S:.0f} s; do no work at load time"}
+                detail = {
+                    "message": f"the library did not load within {self._start_limit_s:.0f} s; do no work at load time"
+                }
                 raise Rejected(Outcome.TIMEOUT, "load", detail, tail(self._log))
             time.sleep(0.0002)
 
@@ -409,22 +405,6 @@ def tail(log: IO[bytes], nbytes: int = LOG_TAIL_BYTES) -> str:
     """The end of what a submission printed."""
     log.seek(max(log.seek(0, os.SEEK_END) - nbytes, 0))
     return log.read().decode(errors="replace")
-
-
-def _program(artifact: Artifact, checks: tuple[str, ...]) -> tuple[list[str], list[Path]]:
-    """The program that loads an artifact, and what it needs to see of the host beside the toolchain."""
-    if artifact.language is not Language.PYTHON:
-        runner = helper.runner_program(checks)
-        return [str(runner)], [runner]
-    roots = {Path(sys.prefix), Path(sys.base_prefix)} - {Path("/usr")}
-    return [sys.executable, "-I", str(_HOST)], [*sorted(roots), _HOST, helper.python_waiter()]
-
-
-def _seal(sealed: bool, checked: bool, on_device: bool) -> int:
-    """The word that tells a native runner what of the system it may call."""
-    if not sealed:
-        return 0
-    return 3 if on_device else 2 if checked else 1
 
 
 def _signal_name(number: int) -> str:

@@ -1,0 +1,79 @@
+"""The command line of a runner's process, and what it needs to see of the host, by the submission's language."""
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.build.gpu_library import Kit, own_library
+from bench.build.toolchain import Artifact
+from bench.errors import JudgeFault
+from bench.gates.imports import python_modules
+from bench.judge.schemas import Language
+from bench.native import helper
+from bench.runner.buffers import Arena
+
+_HERE = Path(__file__).parent
+_HOST, _DEVICE_HOST = _HERE / "host.py", _HERE / "device_host.py"
+REHEARSALS = "rehearsals.json"
+
+
+@dataclass(frozen=True)
+class Command:
+    """argv up to the call shim, and what it needs to see beside the toolchain."""
+
+    argv: tuple[str, ...]
+    visible: tuple[Path, ...]
+
+
+def runner_command(
+    artifact: Artifact,
+    arena: Arena,
+    folder: Path,
+    control: Sequence[str],
+    sealed: bool,
+    workspace: bool,
+    checks: tuple[str, ...],
+    kit: Kit | None,
+) -> Command:
+    """`control` are the first arguments of all: the descriptor of the control page, and the cores."""
+    if artifact.language is Language.TRITON:
+        return _triton(arena, folder, control, sealed, workspace, kit)
+    if artifact.language is Language.PYTHON:
+        return _python(artifact, control, sealed)
+    return _native(control, sealed, checks, kit)
+
+
+def _native(control: Sequence[str], sealed: bool, checks: tuple[str, ...], kit: Kit | None) -> Command:
+    program = helper.runner_program(checks)
+    # What of the system it may call: 1 as little as there is, 2 reading files, 3 what a device's library calls.
+    seal = 0 if not sealed else 3 if kit else 2 if checks else 1
+    device = [own_library(kit, "borrow.hip"), *kit.runtime] if kit else []
+    argv = (str(program), *control, str(seal), str(device[0]) if device else "-")
+    return Command(argv, (program, *device))
+
+
+def _python(artifact: Artifact, control: Sequence[str], sealed: bool) -> Command:
+    when = ("last" if artifact.binding else "first") if sealed else "never"
+    waiter = helper.python_waiter()
+    argv = (sys.executable, "-I", str(_HOST), *control, when, str(waiter), ",".join(python_modules()))
+    return Command(argv, (*_interpreter(), _HOST, waiter))
+
+
+def _triton(
+    arena: Arena, folder: Path, control: Sequence[str], sealed: bool, workspace: bool, kit: Kit | None
+) -> Command:
+    if kit is None:
+        raise JudgeFault("Triton runs on a GPU; this judge has none")
+    waiter, library, planned = helper.python_waiter(), own_library(kit, "borrow.hip"), folder / REHEARSALS
+    planned.write_text(json.dumps(arena.rehearsals(workspace)), encoding="utf-8")
+    when = "last" if sealed else "never"
+    pieces = (str(waiter), str(library), str(kit.dlpack), str(planned))
+    argv = (sys.executable, "-I", str(_DEVICE_HOST), *control, when, *pieces)
+    return Command(argv, (*_interpreter(), _DEVICE_HOST, waiter, library, *kit.runtime, *kit.visible))
+
+
+def _interpreter() -> list[Path]:
+    """Where the judge's Python and its packages lie."""
+    return sorted({Path(sys.prefix), Path(sys.base_prefix)} - {Path("/usr")})
