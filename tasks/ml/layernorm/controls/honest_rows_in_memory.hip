@@ -1,24 +1,24 @@
-// Honest layernorm in HIP: a row is read once into shared memory, piece by piece where it is longer, and the deviations
-// are taken from the row's first element, so that one pass gives both sums.
+// Honest layernorm in HIP: a row is read once, into shared memory as far as it fits. Sums go up within waves by shuffles
+// and across waves through shared memory; deviations stay where the row was.
 #include <hip/hip_runtime.h>
 #include <stdint.h>
 
-constexpr int THREADS = 128, KEPT = 4096;
+constexpr int THREADS = 128, KEPT = 4096, NARROWEST_WAVE = 32;
 
-__device__ float2 block_sums(float2 value)
+// The sum of `value` over the block, for all its threads.
+__device__ float block_sum(float value)
 {
-    __shared__ float2 part[THREADS];
-    const int me = threadIdx.x;
-    part[me] = value;
-    for (int half = THREADS / 2; half > 0; half /= 2) {
-        __syncthreads();
-        if (me < half) {
-            part[me].x += part[me + half].x;
-            part[me].y += part[me + half].y;
-        }
-    }
+    __shared__ float of_wave[THREADS / NARROWEST_WAVE];
+    for (int distance = warpSize / 2; distance > 0; distance /= 2)
+        value += __shfl_xor(value, distance);
+    __syncthreads(); // the sum before is done with
+    if (threadIdx.x % warpSize == 0)
+        of_wave[threadIdx.x / warpSize] = value;
     __syncthreads();
-    return part[0];
+    float sum = 0.0f;
+    for (int wave = 0; wave < THREADS / warpSize; wave++)
+        sum += of_wave[wave];
+    return sum;
 }
 
 __global__ void normalise_rows(const float *x, const float *weight, const float *bias, float *out, int64_t cols,
@@ -26,23 +26,23 @@ __global__ void normalise_rows(const float *x, const float *weight, const float 
 {
     __shared__ float kept[KEPT];
     const float *row = x + blockIdx.x * cols;
-    const float origin = row[0];
-    float2 sums = {0.0f, 0.0f};
+    float sum = 0.0f, squares = 0.0f;
     for (int64_t c = threadIdx.x; c < cols; c += THREADS) {
-        const float shifted = row[c] - origin;
+        const float value = row[c];
         if (c < KEPT)
-            kept[c] = shifted;
-        sums.x += shifted;
-        sums.y = fmaf(shifted, shifted, sums.y);
+            kept[c] = value; // for this thread alone
+        sum += value;
     }
-    sums = block_sums(sums);
-    const float mean = sums.x / (float)cols;
-    const float variance = fmaxf(sums.y / (float)cols - mean * mean, 0.0f);
-    const float scale = 1.0f / sqrtf(variance + eps);
+    const float mean = block_sum(sum) / (float)cols;
     for (int64_t c = threadIdx.x; c < cols; c += THREADS) {
-        const float shifted = c < KEPT ? kept[c] : row[c] - origin;
-        out[blockIdx.x * cols + c] = (shifted - mean) * scale * weight[c] + bias[c];
+        const float deviation = (c < KEPT ? kept[c] : row[c]) - mean;
+        if (c < KEPT)
+            kept[c] = deviation;
+        squares = fmaf(deviation, deviation, squares);
     }
+    const float scale = 1.0f / sqrtf(block_sum(squares) / (float)cols + eps);
+    for (int64_t c = threadIdx.x; c < cols; c += THREADS)
+        out[blockIdx.x * cols + c] = (c < KEPT ? kept[c] : row[c] - mean) * scale * weight[c] + bias[c];
 }
 
 extern "C" void layernorm(const float *x, const float *weight, const float *bias, float *out, int64_t rows,
