@@ -11,6 +11,7 @@ import pytest
 
 from bench import seeds
 from bench.build import builder
+from bench.build.gpu_library import Kit
 from bench.build.toolchain import Artifact
 from bench.court import Court, open_court
 from bench.gates import artifacts
@@ -93,14 +94,19 @@ def reached() -> str:
 
 
 def only_built(
-    sandbox: Sandbox, folder: Path, task: Task, order: SubmissionOrder, flags: tuple[str, ...] = ()
+    sandbox: Sandbox,
+    folder: Path,
+    task: Task,
+    order: SubmissionOrder,
+    flags: tuple[str, ...] = (),
+    kit: Kit | None = None,
 ) -> tuple[Artifact, dict[str, Any]]:
     """What `artifacts.make` does, without its gates."""
     if order.library is not None:
         artifacts.take(Path(order.library), copy := artifacts.artifact_path(folder, task, order))
         return Artifact(copy, order.language), {}
     assert order.source is not None
-    return builder.build_submission(sandbox, folder, task, order.language, order.source, flags), {}
+    return builder.build_submission(sandbox, folder, task, order.language, order.source, flags, kit), {}
 
 
 def order(source: str | None, language: Language = Language.C, **changes: Any) -> GradeOrder:

@@ -14,10 +14,11 @@ from bench.errors import ConfigError, UsageError
 from bench.grade import grade
 from bench.judge.schemas import Language, Outcome
 from bench.records import WarmOrder
+from bench.start import Start, lacks_start, start_material
 from bench.task import Task, find_task, load_task
 from bench.validate import Verdict, validate, worst
 from bench.warm import warm
-from cluster.study.problems import problems_of, start_material
+from cluster.study.problems import problems_of
 from cluster.study.settings import JobSettings
 
 
@@ -106,8 +107,8 @@ def test_no_cpu_is_calibrated_with_it(corpus: Path) -> None:
 
 
 def test_its_start_material_is_its_reference_and_its_baseline(twice: Task) -> None:
-    assert set(start_material(twice, "hip")) == {"reference.py", "baseline.hip"}
-    assert set(start_material(twice, "c")) == {"reference.py"}
+    assert set(start_material(twice, Start.HIP)) == {"reference.py", "baseline.hip"}
+    assert lacks_start(twice, Start.C)
 
 
 def test_a_job_of_a_cpus_language_does_not_take_it(corpus: Path) -> None:

@@ -178,9 +178,9 @@ def test_the_source_is_built_in_a_folder_of_its_own(monkeypatch: pytest.MonkeyPa
     folders: list[Path] = []
     make = artifacts.make
 
-    def noted(sandbox: Any, folder: Path, *rest: Any) -> Any:
+    def noted(sandbox: Any, folder: Path, *rest: Any, **named: Any) -> Any:
         folders.append(folder)
-        return make(sandbox, folder, *rest)
+        return make(sandbox, folder, *rest, **named)
 
     monkeypatch.setattr(artifacts, "make", noted)
     assert submitted(HONEST_C).outcome is Outcome.SOLVED
