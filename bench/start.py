@@ -42,7 +42,7 @@ def lacks_start(task: Task, start: Start) -> str:
         Start.TRITON: ("baseline_triton.py", task.triton_baseline is not None),
     }
     what, there = needed.get(start, ("", True))
-    return "" if there else f"{task.name} has no {what}, which start material '{start}' is"
+    return "" if there else f"{task.name} lacks {what}, which start material '{start}' is"
 
 
 def start_material(task: Task, start: Start) -> dict[str, bytes]:

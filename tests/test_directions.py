@@ -37,7 +37,7 @@ def test_start_material(start, names):
 
 def test_start_material_in_triton_is_the_kernels_own_baseline(tmp_path):
     task = load_task(write_kernel(tmp_path))
-    assert lacks_start(task, Start.TRITON) == "twice has no baseline_triton.py, which start material 'triton' is"
+    assert lacks_start(task, Start.TRITON) == "twice lacks baseline_triton.py, which start material 'triton' is"
     (task.folder / "baseline_triton.py").write_text("import triton\n")
     assert start_material(task, Start.TRITON)["baseline_triton.py"] == b"import triton\n"
 
@@ -171,7 +171,7 @@ def test_the_example_in_triton_of_the_page_is_compiled(kcourt, tmp_path):
     [
         (("--start", "hpi", "--language", "hip"), "no start material 'hpi'; did you mean 'hip'?"),
         (("--start", "none", "--language", "cobol"), "'cobol' is not one of"),
-        (("--start", "triton", "--language", "triton"), "axpy has no baseline_triton.py"),
+        (("--start", "triton", "--language", "triton"), "axpy lacks baseline_triton.py"),
         (("--language", "hip"), "Missing option '--start'"),
     ],
 )
@@ -184,7 +184,7 @@ def test_a_direction_that_is_none_is_a_usage_error(kcourt, options, says):
     ("start", "says"),
     [
         ("trition", "kernel 'axpy': no start material 'trition'; did you mean 'triton'?"),
-        ("triton", "axpy has no baseline_triton.py, which start material 'triton' is; set AGENT_START to another"),
+        ("triton", "axpy lacks baseline_triton.py, which start material 'triton' is; set AGENT_START to another"),
     ],
 )
 def test_a_problem_whose_start_material_is_not_there_is_refused(tmp_path, start, says):

@@ -14,7 +14,7 @@ from bench.errors import ConfigError, UsageError
 from bench.grade import grade
 from bench.judge.schemas import Language, Outcome
 from bench.records import WarmOrder
-from bench.start import Start, lacks_start, start_material
+from bench.start import Start, start_material
 from bench.task import Task, find_task, load_task
 from bench.validate import Verdict, validate, worst
 from bench.warm import warm
@@ -61,7 +61,7 @@ def test_a_file_in_c_is_refused(kcourt: Callable[..., Any], corpus: Path, tmp_pa
     (tmp_path / "mine.c").write_text(TWICE_C.format(""))
     ran = kcourt("grade", "twice", "mine.c", "--allow-sandbox", "limits")
     assert ran.code == 2
-    assert "twice is written in hip, not in c; it is a kernel for GPUs alone" in ran.err
+    assert "twice is written in hip, cuda, triton, not in c; it is a kernel for GPUs alone" in ran.err
 
 
 def test_a_file_in_hip_is_solved(kcourt: Callable[..., Any], corpus: Path, tmp_path: Path) -> None:
@@ -108,12 +108,12 @@ def test_no_cpu_is_calibrated_with_it(corpus: Path) -> None:
 
 def test_its_start_material_is_its_reference_and_its_baseline(twice: Task) -> None:
     assert set(start_material(twice, Start.HIP)) == {"reference.py", "baseline.hip"}
-    assert lacks_start(twice, Start.C)
+    assert set(start_material(twice, Start.C)) == {"reference.py"}
 
 
 def test_a_job_of_a_cpus_language_does_not_take_it(corpus: Path) -> None:
     settings = JobSettings(setup="s", kernels="twice,zwice")
-    with pytest.raises(ConfigError, match=r"twice is written in hip, not in c; .*leave the kernel out"):
+    with pytest.raises(ConfigError, match=r"twice is written in hip, cuda, triton, not in c; .*leave the kernel out"):
         problems_of(settings)
     assert [one.kernel for one in problems_of(JobSettings(setup="s", kernels="twice", language="hip"))] == ["twice"]
 

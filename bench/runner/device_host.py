@@ -133,7 +133,7 @@ def main() -> int:
     if failed := waiter.kc_py_open_device(control, library.encode(), len(words), described, bases):
         waiter.kc_py_say(control, STARTING, failed)
         return 72
-    os.environ["TRITON_CACHE_DIR"] = f"{os.environ['TMPDIR']}/triton"
+    os.environ.update(TRITON_CACHE_DIR=f"{os.environ['TMPDIR']}/triton")
     try:
         import torch
         import triton  # noqa: F401 - so that a judge without it says so
