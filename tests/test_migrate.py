@@ -2,6 +2,7 @@
 
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from typer.testing import CliRunner
 
 from bench.commands.db import app
 from bench.errors import KernelcourtError, ShardError, UsageError
+from bench.judge.schemas import Language
 from bench.results.checks import check
 from bench.results.merge import merge
 from bench.results.migrate import migrate
@@ -68,6 +70,19 @@ def test_a_migrated_database_takes_part_in_merges(old: Path, tmp_path: Path) -> 
     with Shard.open(tmp_path / "rank-1.db", "7", 1, SETUPS) as shard:
         shard.record(origin(LABEL), report("g1", LABEL))
     assert merge(tmp_path / "all.db", [tmp_path / "new.db", tmp_path / "rank-1.db"]).grades == 2
+
+
+def test_a_database_from_before_the_languages_of_gpus_takes_them_once_it_is_migrated(tmp_path: Path) -> None:
+    with Shard.open(tmp_path / "rank-0.db", "7", 0, SETUPS) as shard:
+        shard.record(origin(LABEL), report("g0", LABEL))
+    with closing(sqlite3.connect(tmp_path / "rank-0.db")) as database, database:
+        database.execute("PRAGMA user_version = 2")
+    with pytest.raises(ShardError, match="kcourt db migrate"), Shard.open(tmp_path / "rank-0.db", "7", 0, SETUPS):
+        pass
+    done = migrate(tmp_path / "rank-0.db", tmp_path / "rank-1.db")
+    assert (done.from_version, done.empty, done.rows["grades"]) == (2, (), 1)
+    with Shard.open(tmp_path / "rank-1.db", "7", 0, SETUPS) as shard:
+        shard.record(replace(origin(LABEL), language=Language.TRITON), report("g1", LABEL))
 
 
 def test_what_cannot_be_migrated_is_said_and_nothing_is_written(old: Path, tmp_path: Path) -> None:

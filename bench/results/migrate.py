@@ -26,7 +26,8 @@ class Migration:
 def migrate(source: Path, target: Path) -> Migration:
     """Write the rows of `source`, of an earlier schema, to the new database `target`.
 
-    A version has so far only added columns that may be empty, so every row keeps all that it had.
+    A version has so far only added columns that may be empty, and words that a column may hold, so every row keeps
+    all that it had.
 
     Raises:
         UsageError: `source` needs no migration, or `target` is there already.

@@ -27,7 +27,7 @@ from sqlalchemy.schema import CreateTable
 from bench.judge.schemas import End, Kind, Language, Outcome, Preset, SubmissionMode
 
 APPLICATION_ID = 0x4B435254  # "KCRT", in the file's header: says whose file this is
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 
 class DatabaseKind(StrEnum):
