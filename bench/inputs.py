@@ -180,10 +180,12 @@ def fuzzed_cases(task: Task, seed: bytes, stage: str, count: int = RESIDUES) -> 
 
 
 def timed_sizes(task: Task, seed: bytes, preset: Preset, index: int) -> dict[str, int]:
-    """Sizes of one timed input, each drawn in [TIMED_FROM, 1] x the preset."""
+    """Sizes of one timed input, each drawn in [TIMED_FROM, 1] x the preset, then rounded down to its multiple."""
     limits = task.size(preset)
     low = [math.ceil(TIMED_FROM * limit) for limit in limits.values()]
-    return dict(zip(limits, _integers(seed, "timed", f"input{index}", low, list(limits.values())), strict=True))
+    drawn = dict(zip(limits, _integers(seed, "timed", f"input{index}", low, list(limits.values())), strict=True))
+    multiples = task.manifest.multiples
+    return {name: max(value - value % multiples.get(name, 1), 1) for name, value in drawn.items()}
 
 
 def round_sizes(task: Task, preset: Preset) -> dict[str, int]:

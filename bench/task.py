@@ -171,6 +171,7 @@ class Manifest(_Closed):
 
     A kernel that is written for GPUs alone has no `baselines`, which are those of the CPU track.
     Once validated, `languages` has all that kernels with a GPU track take, where the text lists hip alone.
+    `multiples` are what timed sizes are multiples of, where whole rows of memory matter more than odd ones.
     `intermediates` is the coarsest type that a right kernel may keep values in on its way to the outputs.
     """
 
@@ -180,6 +181,7 @@ class Manifest(_Closed):
     arguments: Annotated[dict[Identifier, Argument], Field(max_length=MAX_ARGUMENTS)]
     sizes: PresetSizes
     edge: dict[str, tuple[Annotated[int, Field(ge=1)], ...]] = {}
+    multiples: dict[str, Annotated[int, Field(ge=1)]] = {}
     traffic: Formula
     flops: Formula
     reduction: Formula = Expression(1)
@@ -208,9 +210,10 @@ class Manifest(_Closed):
         for tool, adapter in self.tools.items():
             for odd in (values for values in adapter.sizes if set(values) != sizes):
                 raise FieldFault(f"tools.{tool}", f"names {sorted(odd)}, the size arguments are {sorted(sizes)}")
-        for name in self.edge:
-            if name not in sizes:
-                raise FieldFault(f"edge.{name}", f"is no size; the size arguments are {sorted(sizes)}")
+        for field, names in (("edge", self.edge), ("multiples", self.multiples)):
+            for name in names:
+                if name not in sizes:
+                    raise FieldFault(f"{field}.{name}", f"is no size; the size arguments are {sorted(sizes)}")
         for field, formula in self._formulas():
             if unknown := set(formula.names) - sizes:
                 raise FieldFault(field, f"uses {sorted(unknown)}, the size arguments are {sorted(sizes)}")

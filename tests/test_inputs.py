@@ -158,9 +158,10 @@ def test_timed_sizes_are_at_least_three_quarters_of_the_preset(name: str, preset
     (task,) = select(name)
     drawn = [timed_sizes(task, bytes([i]) * 32, preset, index) for i in range(20) for index in range(4)]
     for argument_name, limit in task.size(preset).items():
-        values = [sizes[argument_name] for sizes in drawn]
-        assert math.ceil(0.75 * limit) <= min(values) and max(values) <= limit
-        assert len(set(values)) > 10 or limit < 40
+        values, multiple = [sizes[argument_name] for sizes in drawn], task.manifest.multiples.get(argument_name, 1)
+        assert math.ceil(0.75 * limit) - multiple < min(values) and max(values) <= limit
+        assert not any(value % multiple for value in values)
+        assert len(set(values)) > 10 or limit // multiple < 40
 
 
 def test_the_same_seed_gives_the_same_plan_and_another_another() -> None:

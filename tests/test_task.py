@@ -53,6 +53,7 @@ MISTAKES: dict[str, tuple[Change, str, str]] = {
     "size of zero": (lambda m: m["sizes"]["S"].update(n=0), "sizes.S.n", "greater than or equal to 1"),
     "size as text": (lambda m: m["sizes"]["S"].update(n="many"), "sizes.S.n", "valid integer"),
     "preset without a size": (lambda m: m["sizes"].update(S={"m": 4}), "sizes.S", "names ['m'], the size arguments"),
+    "unknown size in multiples": (top(multiples={"m": 8}), "multiples.m", "is no size; the size arguments are ['n']"),
     "unknown size in edge": (top(edge={"n": [1], "m": [1]}), "edge.m", "is no size; the size arguments are ['n']"),
     "unknown size in shape": (argument("x", shape=["m"]), "arguments.x.shape.0", "uses ['m'], the size arguments"),
     "unknown size in traffic": (top(traffic="8 * m"), "traffic", "uses ['m'], the size arguments"),
