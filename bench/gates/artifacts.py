@@ -1,5 +1,6 @@
 """Builds a submission and looks at what came out, before any of it runs: the one way to what a grade loads."""
 
+import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,7 @@ from bench.build import amd, builder, offload
 from bench.build.gpu import CodeObject, Target
 from bench.build.gpu_library import Kit
 from bench.build.toolchain import Artifact
+from bench.cache import cached, content_key, default_cache
 from bench.errors import EnvironmentFault
 from bench.gates import binary, imports, instructions, origins, text
 from bench.judge.schemas import Language, Outcome
@@ -89,10 +91,20 @@ def compiled_for_a_gpu(sandbox: Sandbox, name: str, text: str) -> tuple[CodeObje
 
 
 def _noted_of_a_gpu(sandbox: Sandbox, name: str, text: str) -> dict[str, Any]:
+    """The same for a grade's provenance, cached by content: a submit is built twice, and every control often."""
+
+    def make(target: Path) -> None:
+        made, _ = compiled_for_a_gpu(sandbox, name, text)
+        target.write_text(made.model_dump_json(), encoding="utf-8")
+
     try:
-        return compiled_for_a_gpu(sandbox, name, text)[0].model_dump(mode="json")
+        plan = offload.plan_for(Path(name), EMULATED_TARGET)
+        key = content_key(text, repr(plan.steps), plan.compiler)
+        noted = cached(default_cache() / "code_objects", key, ".json", make)
     except EnvironmentFault as fault:
         return {"not_applied": str(fault)}
+    found: dict[str, Any] = json.loads(noted.read_text(encoding="utf-8"))
+    return found
 
 
 def _built(
