@@ -206,6 +206,59 @@ def each_table(result: Mapping[str, Any]) -> str:
     return table(["Kernel", "Submission", "Raw ratio then", "Now", "Apart", "Verdict"], rows)
 
 
+# A GPU
+
+
+def gpu_section(name: str, found: Mapping[str, Any]) -> str:
+    """One run of the figures of a GPU: what it was on, its figures, where its grades' time went, what is missing."""
+    parts, versions = found["parts"], found["versions"]
+    seen = parts.get("facts", {}).get("facts", {})
+    measured = [figure for part in parts.values() for figure in part["figures"]]
+    lacking = [f"* Not measured ({part}): {why}" for part, those in parts.items() for why in those["missing"]]
+    version = f"{versions['package']}, {versions['commit'] or 'no commit'}"
+    return "\n".join(
+        [
+            f"## GPU, {found['made_at'][:10]}: {seen.get('name', found['device'])}\n",
+            f"* [`{name}`]({name}), from `{found['command']}`",
+            f"* Kernelcourt {version}; took {found['seconds']:.0f} s",
+            *(f"* {fact}" for fact in gpu_facts(parts)),
+            *lacking,
+            "",
+            table(["What", "Measured", "Goal", "Met", "10 % to 90 %", "n", "How"], map(gpu_row, measured)),
+            *stages_table([figure for figure in measured if "stages_ms" in figure]),
+        ]
+    )
+
+
+# Heading of a line → the facts that it tells.
+GPU_FACTS = {
+    "Device": ("target", "driver", "multiprocessors", "memory_bytes", "cache_bytes"),
+    "Compiler and packages": ("compiler", "python", "torch", "triton"),
+    "Machine": ("cpu_model", "cores", "kernel", "sandbox"),
+    "Profiler": ("ncu_version", "ncu_reads_counters"),
+}
+
+
+def gpu_facts(parts: Mapping[str, Any]) -> Iterator[str]:
+    """What was measured on, and how the device was before the first part and after the last."""
+    seen: dict[str, Any] = {}
+    for part in parts.values():
+        seen |= part["facts"]
+    for heading, names in GPU_FACTS.items():
+        if told := [f"{name} {seen[name]}" for name in names if seen.get(name) is not None]:
+            yield f"{heading}: {', '.join(told)}"
+    states = [part["facts"].get(when) for part in parts.values() for when in ("before", "after")]
+    if states := [state for state in states if state]:
+        first, last = (", ".join(f"{what} {value:g}" for what, value in states[end].items()) for end in (0, -1))
+        yield f"At first: {first}; at last: {last}"
+
+
+def gpu_row(figure: Mapping[str, Any]) -> tuple[str, ...]:
+    what, measured, goal, met, _, count = bench_row(figure)
+    span = f"{number(figure['low'])} to {number(figure['high'])}" if "low" in figure else ""
+    return what, measured.strip(), goal, met, span, count, figure["note"]
+
+
 # Files
 
 
@@ -227,7 +280,9 @@ def page(folder: Path) -> str:
     calibrated = [calibration_section(name, found) for name, found in reversed(calibrations(folder).items())]
     files = sorted(folder.glob("*-bench.json"), reverse=True)
     benched = [bench_section(path.name, json.loads(path.read_text(encoding="utf-8"))) for path in files]
-    return NOTE + "\n".join([HEAD, *calibrated, *benched] if calibrated or benched else [HEAD, NONE_YET])
+    files = sorted(folder.glob("gpu-*.json"), reverse=True)
+    on_gpus = [gpu_section(path.name, json.loads(path.read_text(encoding="utf-8"))) for path in files]
+    return NOTE + "\n".join([HEAD, *([*calibrated, *benched, *on_gpus] or [NONE_YET])])
 
 
 def quoting(text: str, folder: Path) -> str:

@@ -52,6 +52,36 @@ BENCH: dict[str, Any] = {
 }
 
 
+# Two figures of a GPU, and a part that could not be measured.
+GPU: dict[str, Any] = {
+    "command": "python -m tests.gpu_figures --out gpu.json",
+    "made_at": "2026-01-02T03:04:05+00:00",
+    "device": "cuda",
+    "versions": {"package": "0.1.0", "commit": None},
+    "seconds": 500.4,
+    "parts": {
+        "facts": {
+            **{"seconds": 3.0, "allotted_s": 30.0, "figures": [], "each": [], "missing": []},
+            "facts": {"name": "A GPU", "driver": "1.2", "torch": None, "triton": "3.6", "before": {"mhz": 345.0}},
+        },
+        "ladder": {
+            **{"seconds": 30.0, "allotted_s": 40.0, "each": [], "missing": ["grades: stopped after 3 of 20"]},
+            "figures": [
+                {
+                    **{"name": "known ratio 2 at XL: median off by", "value": 3.5, "unit": "%", "goal": 3.0},
+                    **{"met": False, "n": 5, "note": "4 of 5 intervals hold it"},
+                },
+                {
+                    **{"name": "overhead of a grade", "value": 310.0, "unit": "ms", "goal": 400, "met": True, "n": 3},
+                    **{"note": "", "low": 300.0, "high": 330.0, "stages_ms": {"build": 2500.0}},
+                },
+            ],
+            "facts": {"before": {"mhz": 1980.0}, "after": {"mhz": 1755.0, "celsius": 41.0}},
+        },
+    },
+}
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder of measurements, beside a page that quotes two figures and the program that renders both."""
@@ -140,6 +170,21 @@ def test_benchmarks_become_a_section(folder: Path) -> None:
     assert rows["grades of axpy at XL (mw4x5)"] == ["0.14", "0.82"]
     assert rows["axpy"] == ["`fast.c`", "1.500", "1.590", "6.0 %", "differs"]
     assert "1,234 an hour" in (folder / "figures.md").read_text()
+
+
+def test_figures_of_a_gpu_become_a_section(folder: Path) -> None:
+    (folder / "gpu-2026-01-02-a-gpu.json").write_text(json.dumps(GPU))
+    assert render(folder).out == "written: figures.md\n"
+    text, rows = (folder / "figures.md").read_text(), figures(folder)
+    assert "## GPU, 2026-01-02: A GPU" in text and "from `python -m tests.gpu_figures --out gpu.json`" in text
+    assert "Kernelcourt 0.1.0, no commit; took 500 s" in text
+    assert "* Device: driver 1.2\n" in text and "* Compiler and packages: triton 3.6\n" in text
+    assert "* At first: mhz 345; at last: mhz 1755, celsius 41\n" in text
+    assert "* Not measured (ladder): grades: stopped after 3 of 20\n" in text
+    off = ["3.5 %", "at most 3 %", "**no**", "", "5", "4 of 5 intervals hold it"]
+    assert rows["known ratio 2 at XL: median off by"] == off
+    assert "| overhead of a grade | 310 ms | at most 400 ms | yes | 300 to 330 | 3 |" in text
+    assert rows["overhead of a grade"] == ["2.50"]
 
 
 def test_every_quote_of_the_documents_is_a_figure(folder: Path) -> None:
