@@ -25,7 +25,8 @@ TIMED = $(shell grep -l 'pytest.mark.timing' tests/test_*.py)
 # Hundreds of short-lived Python processes: without this each of them compiles the same modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup setup-agents setup-gpu system demo demo-claude test test-slurm test-lowest exploits torture lint bench docs clean
+.PHONY: help setup setup-agents setup-gpu system demo demo-claude test test-slurm test-lowest validate exploits torture
+.PHONY: lint bench docs clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -131,6 +132,9 @@ test-lowest: setup ## Run what leans on dependencies, with the lowest version of
 	.scratch/lowest/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
 	.scratch/lowest/bin/python -m pip install --quiet -c .scratch/lowest.txt --editable '.[judge]' --group test
 	.scratch/lowest/bin/python -m pytest -q -n $(WORKERS) $(LEANING:%=tests/test_%.py)
+
+validate: setup system ## Validate every kernel with all its controls and mutants, in HIP for the emulator and for a GPU
+	@$(BIN)/kcourt task validate all --allow-sandbox limits
 
 exploits: setup system ## Grade every submission that cheats, and every odd one that does not, with a control among them
 	@$(BIN)/python -m tests.trials

@@ -11,13 +11,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from hypothesis import HealthCheck, settings
 from kernels import only_built
 
 from bench.cli import main
+from bench.errors import EnvironmentFault
 
 # How fast examples are made and run says how busy the machine is, and nothing of what is tested.
 settings.register_profile("calm", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -49,6 +50,17 @@ class Ran:
 def ungated(monkeypatch: pytest.MonkeyPatch) -> None:
     """Submissions run whatever they are made of: for tests of the walls that stand behind the gates."""
     monkeypatch.setattr("bench.gates.artifacts.make", only_built)
+
+
+@pytest.fixture
+def emulated_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """HIP is built for the emulator and for no GPU, which is two thirds of what its grade costs."""
+    monkeypatch.setattr("bench.gates.artifacts.compiled_for_a_gpu", for_no_gpu)
+
+
+def for_no_gpu(*_: object) -> NoReturn:
+    """Stands in for the compiler of a GPU, where something else is tested."""
+    raise EnvironmentFault("no compiler here")
 
 
 @pytest.fixture(scope="session")

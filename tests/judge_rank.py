@@ -16,6 +16,7 @@ import psutil
 from living import family
 from ports import free_port
 
+from bench.cache import default_cache
 from bench.judge.schemas import token_for
 
 SECRET = bytes(range(32))
@@ -143,9 +144,11 @@ def rank(
 ) -> Iterator[Rank]:
     """A rank that runs; it is ended, whatever happens. Its router waits `stall_s` for the rest of a body.
 
-    One that `measures` is `kcourt serve` itself, and knows neither `restarts` nor `stall_s`.
+    One that `measures` is `kcourt serve` itself, and knows neither `restarts` nor `stall_s`. What it builds once, it
+    shares with the grades of other tests.
     """
-    path = write_config(folder, closed, **settings)
+    shared = {"cache_dir": str(default_cache())} if measures else {}
+    path = write_config(folder, closed, **shared | settings)
     program = str(Path(__file__).with_name("fake_rank.py"))
     output = (folder / "router.out").open("ab")
     argv = [sys.executable, program, path, str(restarts), str(stall_s)]

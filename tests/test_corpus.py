@@ -13,7 +13,7 @@ from bench.measure.session import Session
 from bench.measure.stopwatch import Stopwatch
 from bench.mutants import KINDS
 from bench.runner.buffers import Arena
-from bench.task import CONTROL_KINDS, Argument, Family, Manifest, Platform, Role, Task, load_task, select, tasks_root
+from bench.task import CONTROL_KINDS, Argument, Family, Manifest, Platform, Role, Task, find_task, select, tasks_root
 
 ROOT = tasks_root()
 FOLDERS = sorted(path.parent for path in ROOT.glob("*/*/task.yaml"))
@@ -32,7 +32,7 @@ FIRST = {
 
 @pytest.fixture(params=FOLDERS, ids=lambda folder: str(folder.name))
 def task(request: pytest.FixtureRequest) -> Task:
-    return load_task(request.param)
+    return find_task(request.param.name)
 
 
 def test_the_corpus_has_the_first_kernels() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
+from conftest import for_no_gpu
 from kernels import court, graded
 
 from bench import grade as grading
@@ -30,6 +31,7 @@ def axpy_hip(body: str = RIGHT, launch: str = LAUNCH, before: str = "") -> str:
     return f'{HEAD}{before}\n{kernel}\nextern "C" void axpy({PARAMETERS}, hipStream_t stream) {{ {launch} }}\n'
 
 
+@pytest.mark.usefixtures("emulated_alone")
 @pytest.mark.parametrize("protocol", ["mw2x5", "mw4x5"])
 def test_what_is_right_is_solved_without_a_number(protocol):
     report = graded(axpy_hip(), Language.HIP, protocol=protocol)
@@ -47,6 +49,7 @@ def test_a_submit_is_verified_again_and_compiled_for_a_gpu_where_that_can_be():
     assert "not_applied" in made or (made["target"] == Target.GFX942 and made["kernels"][0]["name"].startswith("each"))
 
 
+@pytest.mark.usefixtures("emulated_alone")
 def test_a_workspace_comes_before_the_stream():
     source = axpy_hip("if (i < n) out[i] = a * x[i] + y[i];").replace(
         "float a, hipStream_t", "float a, void *workspace, int64_t workspace_bytes, hipStream_t"
@@ -67,6 +70,7 @@ REVERSED = """\
 """
 
 
+@pytest.mark.usefixtures("emulated_alone")
 @pytest.mark.parametrize(
     ("source", "outcome", "property"),
     [
@@ -100,6 +104,7 @@ def test_what_is_wrong_or_forbidden_is_not_solved(source, outcome, property):
     assert property in (None, report.property)
 
 
+@pytest.mark.usefixtures("emulated_alone")
 def test_a_barrier_makes_the_reversed_block_right():
     report = graded(axpy_hip(REVERSED.replace("BARRIER", "__syncthreads();")), Language.HIP)
     assert report.outcome is Outcome.SOLVED, report
@@ -114,19 +119,18 @@ def test_what_the_gpus_compiler_refuses_is_no_solution(monkeypatch):
     """Kernels that only the emulator takes; where there is no compiler for GPUs, that is noted."""
     only_here = axpy_hip(before="#ifndef KC_EMULATED\n#error only for the emulator\n#endif")
     report = graded(only_here, Language.HIP)
-    compiles = "not_applied" not in graded(axpy_hip(), Language.HIP).provenance["build"]["code_object"]
-    assert report.outcome is (Outcome.BUILD_FAILED if compiles else Outcome.SOLVED)
-    assert "only for the emulator" in report.log or not compiles
-
-    def missing(source: str, target: Target) -> NoReturn:
-        raise EnvironmentFault("no compiler here")
-
-    monkeypatch.setattr(amd, "VENDOR", dataclasses.replace(amd.VENDOR, plan=missing))
+    try:
+        amd.plan("axpy.hip", Target.GFX942)
+        assert report.outcome is Outcome.BUILD_FAILED and "only for the emulator" in report.log
+    except EnvironmentFault:
+        assert report.outcome is Outcome.SOLVED
+    monkeypatch.setattr(amd, "VENDOR", dataclasses.replace(amd.VENDOR, plan=for_no_gpu))
     without = graded(only_here, Language.HIP)
     assert without.outcome is Outcome.SOLVED
     assert without.provenance["build"]["code_object"] == {"not_applied": "no compiler here"}
 
 
+@pytest.mark.usefixtures("emulated_alone")
 def test_no_timed_input_is_ever_made(monkeypatch):
     def never(*_: object) -> NoReturn:
         raise AssertionError("timed")

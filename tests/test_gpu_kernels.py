@@ -45,6 +45,7 @@ def test_its_baselines_for_gpus_are_what_defines_it(twice: Task) -> None:
     assert load_task(twice.folder).hash != twice.hash
 
 
+@pytest.mark.usefixtures("emulated_alone")
 def test_validation_tries_the_reference_and_all_controls(twice: Task) -> None:
     checks = list(validate(twice, court()))
     assert {"reference", "baseline.hip", "honest_sum.hip", "wrong_tail.hip"} <= {check.check for check in checks}
@@ -64,6 +65,7 @@ def test_a_file_in_c_is_refused(kcourt: Callable[..., Any], corpus: Path, tmp_pa
     assert "twice is written in hip, cuda, triton, not in c; it is a kernel for GPUs alone" in ran.err
 
 
+@pytest.mark.usefixtures("emulated_alone")
 def test_a_file_in_hip_is_solved(kcourt: Callable[..., Any], corpus: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.hip").write_text(TWICE_GPU_FILES["controls/honest_back.hip"])
     ran = kcourt("grade", "twice", "mine.hip", "--allow-sandbox", "limits", "--json", env={"RUN_ROOT": str(tmp_path)})
@@ -118,6 +120,7 @@ def test_a_job_of_a_cpus_language_does_not_take_it(corpus: Path) -> None:
     assert [one.kernel for one in problems_of(JobSettings(setup="s", kernels="twice", language="hip"))] == ["twice"]
 
 
+@pytest.mark.usefixtures("emulated_alone")
 @pytest.mark.parametrize(("dtype", "kind"), [("float16", "__half"), ("bfloat16", "__hip_bfloat16")])
 def test_arrays_of_16_bit_floats_are_drawn_and_compared(tmp_path: Path, dtype: str, kind: str) -> None:
     arrays = {name: TWICE["arguments"][name] | {"dtype": dtype} for name in ("x", "out")}

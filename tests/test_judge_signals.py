@@ -19,7 +19,6 @@ from kernels import LOOP, axpy_c
 from living import ended, family
 
 from bench import process
-from bench.cache import default_cache
 from bench.sandbox import Level, Means, Sandbox, scratch_folder, why_not
 
 LABEL = "solo.n0.p0.w0"
@@ -86,7 +85,7 @@ def test_a_grade_in_flight_outlives_the_end_of_its_rank(
 ) -> None:
     if cap:
         monkeypatch.setenv("KCOURT_SANDBOX", cap)
-    settings: dict[str, Any] = {"allow_sandbox": "limits", "cache_dir": str(default_cache()), "warm_up": False}
+    settings: dict[str, Any] = {"allow_sandbox": "limits", "warm_up": False}
     with rank(tmp_path, closed=True, measures=True, **settings) as running:
         answers: list[httpx.Response] = []
         submitting = asking(running, source, answers)

@@ -337,14 +337,14 @@ def test_a_stall_tears_the_job_down_and_leaves_no_process(live):
 
 
 def test_the_wall_clock_tears_the_job_down(live):
-    wall = {"STEP_STOP_GRACE_SECONDS": 2, "JUDGE_DRAIN_RESERVE_SECONDS": 600, "JOB_WALL_SECONDS": 605}
-    _, summary = live(StandIns(2, agent=DRIVER + WAIT, wall_s=605), **wall)
+    wall = {"JUDGE_DRAIN_RESERVE_SECONDS": 600, "JOB_WALL_SECONDS": 665}
+    _, summary = live(StandIns(2, agent=DRIVER + WAIT, wall_s=665), **wall)
     assert summary.ending.exit_code is ExitCode.WALL_CLOCK
 
 
 def test_the_wall_clock_does_not_wait_for_judges(live):
-    wall = {"STEP_STOP_GRACE_SECONDS": 2, "JUDGE_DRAIN_RESERVE_SECONDS": 600, "JOB_WALL_SECONDS": 603}
-    layout, summary = live(StandIns(2, judge="import signal; signal.pause()", wall_s=603), **wall)
+    wall = {"JUDGE_DRAIN_RESERVE_SECONDS": 600, "JOB_WALL_SECONDS": 663}
+    layout, summary = live(StandIns(2, judge="import signal; signal.pause()", wall_s=663), **wall)
     assert summary.ending.exit_code is ExitCode.WALL_CLOCK
     assert summary.count(Standing.OWED) == 3
     assert not layout.agent_log(0).exists()

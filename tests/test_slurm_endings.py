@@ -135,7 +135,7 @@ def test_agents_that_do_nothing_are_a_stall(launch):
 @pytest.mark.slow
 def test_a_frozen_driver_is_a_stall_and_is_killed(launch):
     script = {BUSY: [fast(BUSY)], IDLE: [nap(FOR_EVER_S)]}
-    job = launch(script, AGENT_STALL_ABORT_SECONDS=8, STEP_STOP_GRACE_SECONDS=3)
+    job = launch(script, AGENT_STALL_ABORT_SECONDS=8, STEP_STOP_GRACE_SECONDS=30)
     job.until(lambda: events(job.layout, "attempt_started") == 2, "both agents have started")
     [driver] = family(begins(job.layout)["agent-0"]["pid"], recursive=False)
     driver.send_signal(signal.SIGSTOP)
@@ -184,7 +184,7 @@ def end_soon(job: Submitted) -> None:
 
 @pytest.mark.slow
 def test_the_work_stops_ahead_of_the_time_limit(launch):
-    reserve = {"STEP_STOP_GRACE_SECONDS": 20, "JUDGE_DRAIN_RESERVE_SECONDS": 60}
+    reserve = {"STEP_STOP_GRACE_SECONDS": 60, "JUDGE_DRAIN_RESERVE_SECONDS": 20}
     job = restless(launch, Nodes(), "--signal=B:USR1@80", **reserve)
     end_soon(job)
 

@@ -9,9 +9,12 @@ import pytest
 import yaml
 from kernels import TWICE, TWICE_C, TWICE_FILES, copy_kernel, court, write_kernel
 
+from bench.errors import EnvironmentFault
+from bench.gates import artifacts
 from bench.mutants import KINDS, mutants
 from bench.task import find_task, load_task, select
 from bench.validate import Check, Verdict, validate, worst
+from bench.verdict import Rejected
 
 
 @pytest.fixture
@@ -137,6 +140,7 @@ def test_every_kernel_of_cpus_has_mutants_or_says_why_not(task: Any) -> None:
     assert {kind for kind, source in made.items() if source is None} <= set(task.manifest.mutants)
 
 
+@pytest.mark.usefixtures("emulated_alone")
 @pytest.mark.parametrize("kernel", [task.name for task in select("all")])
 def test_a_shipped_kernel_is_valid(kcourt: Callable[..., Any], tmp_path: Path, kernel: str) -> None:
     ran = kcourt("task", "validate", kernel, "--allow-sandbox", "limits", "--json", "--report", "report.yaml")
@@ -144,6 +148,32 @@ def test_a_shipped_kernel_is_valid(kcourt: Callable[..., Any], tmp_path: Path, k
     assert [check for check in found["checks"] if check["verdict"] == "FAIL"] == []
     assert (ran.code, name, found["verdict"] in ("PASS", "WARN")) == (0, kernel, True)
     assert yaml.safe_load((tmp_path / "report.yaml").read_text()) == ran.json
+
+
+def in_one_file(files: list[tuple[str, Path]]) -> str:
+    """Sources in HIP of (kernel, path), each in a namespace and with an entry point of its own."""
+    included, parts = set(), []
+    for number, (kernel, path) in enumerate(files):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        included |= {line for line in lines if line.startswith("#include")}
+        text = "\n".join(line for line in lines if not line.startswith("#include"))
+        macros = {kernel, *re.findall(r"^\s*#\s*define\s+(\w+)", text, re.MULTILINE)}
+        forgotten = "".join(f"#undef {name}\n" for name in sorted(macros))
+        parts.append(f"namespace n{number} {{\n#define {kernel} {kernel}_{number}\n{text}\n{forgotten}}}\n")
+    return "\n".join([*sorted(included), *parts])
+
+
+@pytest.mark.parametrize("suite", sorted({task.manifest.suite for task in select("all")}))
+def test_all_that_is_written_in_hip_compiles_for_a_gpu(suite: str) -> None:
+    """In one go, since a file takes hardly longer than the headers; `make validate` compiles each by itself."""
+    files = [(task.name, path) for task in select(suite) for path in sorted(task.folder.rglob("*.hip"))]
+    try:
+        made, _ = artifacts.compiled_for_a_gpu(court().sandbox, f"{suite}.hip", in_one_file(files))
+    except EnvironmentFault as fault:
+        pytest.skip(str(fault))
+    except Rejected as rejected:
+        pytest.fail(rejected.log)
+    assert len(made.kernels) >= len(files)
 
 
 def test_the_command_fails_a_broken_kernel_by_name(kcourt: Callable[..., Any], tmp_path: Path) -> None:
