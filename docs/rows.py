@@ -111,6 +111,7 @@ def counts() -> dict[str, int]:
     rows = catalogue().rows.values()
     return {
         "exploits": len(on_trial("exploits/*")),
+        "gpu": len(on_trial("exploits_gpu/*")),
         "honest": len(on_trial("honest/*")),
         "rows": len(rows),
         "shown": sum(bool(row.shown_by) for row in rows),

@@ -14,6 +14,8 @@ does:
     preset     sizes of the timed inputs (S)
     workspace  bytes of the workspace that it asks for (0)
     library    command that makes a prebuilt library of it: `{source}` and `{library}` are the two files
+    gain       `none`: it is solved, and must not be faster than the control
+    needs      `device`: it cannot be tried on a GPU that is only played
 """
 
 import argparse
@@ -23,7 +25,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -39,7 +41,7 @@ from bench.records import GradeOrder, GradeReport
 EXPLOITS = Path(__file__).with_name("exploits")
 HONEST = Path(__file__).with_name("honest")
 _FIELD = re.compile(
-    r"^[\s/*#!\"']*(row|kernel|outcome|property|preset|workspace|library):\s*(.*?)\s*(?:\*/)?$", re.MULTILINE
+    r"^[\s/*#!\"']*(row|kernel|outcome|property|preset|workspace|library|gain|needs):\s*(.*?)\s*(?:\*/)?$", re.MULTILINE
 )
 
 
@@ -52,7 +54,8 @@ class Trial:
 
     @property
     def name(self) -> str:
-        return f"{self.path.parent.name}/{self.path.name}"
+        folder = self.path.parent
+        return f"{(folder.parent if folder.name == 'controls' else folder).name}/{self.path.name}"
 
     @property
     def row(self) -> str:
@@ -101,10 +104,10 @@ def read(path: Path) -> Trial:
     return Trial(path, header)
 
 
-def all_trials() -> list[Trial]:
-    """Everything on trial, the exploits first."""
+def all_trials(*folders: Path) -> list[Trial]:
+    """Everything on trial in these folders; without any, what CPUs grade, the exploits first."""
     suffixes = {language.suffix for language in Language}
-    files = [path for folder in (EXPLOITS, HONEST) for path in sorted(folder.iterdir())]
+    files = [path for folder in folders or (EXPLOITS, HONEST) for path in sorted(folder.iterdir())]
     return [read(path) for path in files if path.suffix in suffixes]
 
 
@@ -116,6 +119,23 @@ def gradable(trials: Sequence[Trial]) -> list[Trial]:
     return found
 
 
+def order_of(trial: Trial, preset: Preset | None = None, library: Path | None = None) -> GradeOrder:
+    """A `/submit` of it, as source or as a library that was made of it."""
+    return GradeOrder(
+        grade_id="trial",
+        kind=Kind.SUBMIT,
+        kernel=trial.header["kernel"],
+        language=Language.of(trial.path),
+        source=None if library else trial.path.read_bytes().decode(errors="surrogateescape"),
+        library=str(library) if library else None,
+        workspace_bytes=int(trial.header.get("workspace", 0)),
+        preset=preset or Preset(trial.header.get("preset", "S")),
+        protocol="mw4x5",
+        seed=seeds.new_root().hex(),
+        disclose=True,
+    )
+
+
 def graded(trial: Trial, court: Court, preset: Preset | None = None) -> GradeReport:
     """The trial's grade, as a `/submit` would make it."""
     with tempfile.TemporaryDirectory() as folder:
@@ -124,20 +144,7 @@ def graded(trial: Trial, court: Court, preset: Preset | None = None) -> GradeRep
             library = Path(folder, f"{trial.header['kernel']}.so")
             words = command.format(source=shlex.quote(str(trial.path)), library=shlex.quote(str(library)))
             subprocess.run(shlex.split(words), check=True)
-        order = GradeOrder(
-            grade_id="trial",
-            kind=Kind.SUBMIT,
-            kernel=trial.header["kernel"],
-            language=Language.of(trial.path),
-            source=None if library else trial.path.read_bytes().decode(errors="surrogateescape"),
-            library=str(library) if library else None,
-            workspace_bytes=int(trial.header.get("workspace", 0)),
-            preset=preset or Preset(trial.header.get("preset", "S")),
-            protocol="mw4x5",
-            seed=seeds.new_root().hex(),
-            disclose=True,
-        )
-        report = grade(order, court)
+        report = grade(order_of(trial, preset, library), court)
         process.sweep()
         return report
 
@@ -179,7 +186,7 @@ def foreign(path: Path, folder: Path) -> Trial | None:
 
 CONTROL = Trial(HONEST / "static_helper.c", {"kernel": "axpy", "outcome": "solved"})
 CONTROLS_AT_AN_END, EXPLOITS_BETWEEN = 7, 12
-MOST_MOVED = 0.03
+MOST_MOVED, MOST_GAINED = 0.03, 0.1
 
 
 @dataclass
@@ -187,13 +194,16 @@ class Control:
     """The honest submission that is graded among the others: its ratio to the baseline, and its own time (ns)."""
 
     court: Court
+    trial: Trial = CONTROL
+    preset: Preset = Preset.L
+    at_an_end: int = CONTROLS_AT_AN_END
     ratios: list[float] = field(default_factory=list)
     times_ns: list[float] = field(default_factory=list)
 
     def measure(self, times: int = 1) -> None:
         """Raises AssertionError when it is not solved."""
         for _ in range(times):
-            report = graded(CONTROL, self.court, Preset.L)
+            report = graded(self.trial, self.court, self.preset)
             assert report.outcome is Outcome.SOLVED, f"the control is {report.outcome}: {_reason(report)}"
             assert report.raw_ratio is not None
             self.ratios.append(report.raw_ratio)
@@ -202,23 +212,39 @@ class Control:
 
     def moved(self) -> tuple[float, float]:
         """By how much the end differs from the beginning: the median ratio, and the best time of an element."""
-        first, last = slice(CONTROLS_AT_AN_END), slice(-CONTROLS_AT_AN_END, None)
+        first, last = slice(self.at_an_end), slice(-self.at_an_end, None)
         ratio = median(self.ratios[last]) / median(self.ratios[first])
         return ratio - 1, min(self.times_ns[last]) / min(self.times_ns[first]) - 1
 
+    def gained(self, trial: Trial, report: GradeReport) -> str:
+        """What a trial that says `gain: none` has won over the control, in words; empty when nothing."""
+        if trial.header.get("gain") != "none" or report.raw_ratio is None:
+            return ""
+        ratio = report.raw_ratio / median(self.ratios)
+        return f"it is {ratio:.2f} times as fast as the control" if ratio > 1 + MOST_GAINED else ""
 
-def report_all(trials: Sequence[Trial], court: Court, control: Control | None = None) -> list[str]:
-    """Grade one after the other and print a line for each; returns what is not as declared."""
-    faults = []
+
+def look_at(
+    trials: Sequence[Trial], court: Court, control: Control | None = None, preset: Preset | None = None
+) -> Iterator[tuple[Trial, GradeReport, str]]:
+    """Grade one after the other, print a line for each, and yield it with what is not as declared."""
     for number, trial in enumerate(trials):
         if control and number % EXPLOITS_BETWEEN == EXPLOITS_BETWEEN - 1:
             control.measure()
-        report = graded(trial, court)
-        if wrong := trial.wrong(report):
-            faults.append(f"{trial.name}: {wrong}")
-        mark = "WRONG" if wrong else "ok"
-        print(f"{mark:<6}{trial.name:<48}{report.outcome:<13}{report.property or '':<14}{wrong}", flush=True)
-    return faults
+        report = graded(trial, court, preset)
+        wrong = trial.wrong(report) or (control.gained(trial, report) if control else "")
+        print_line(trial, report.outcome, report.property, wrong)
+        yield trial, report, wrong
+
+
+def print_line(trial: Trial, outcome: str, property: str | None, wrong: str) -> None:
+    mark = "WRONG" if wrong else "ok"
+    print(f"{mark:<6}{trial.name:<48}{outcome:<13}{property or '':<14}{wrong}", flush=True)
+
+
+def report_all(trials: Sequence[Trial], court: Court, control: Control | None = None) -> list[str]:
+    """`look_at` all of them; returns what is not as declared."""
+    return [f"{trial.name}: {wrong}" for trial, _, wrong in look_at(trials, court, control) if wrong]
 
 
 def run_all(court: Court) -> int:

@@ -2,6 +2,7 @@
 
 import ctypes
 import io
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -34,6 +35,10 @@ _RELOCATIONS = {
     "EM_AARCH64": {257, 1025, 1026, 1027, 1028, 1029, 1030, 1031},
 }
 _IRELATIVE = {"EM_X86_64": 37, "EM_AARCH64": 1032}
+# What stands before the address that a call or a jump of x86-64 goes to; R_AARCH64_JUMP26 and CALL26.
+_CALL_BYTES, _CALL_RELOCATIONS = {b"\xe8", b"\xe9"}, {282, 283}
+# Names of the runtimes of GPUs; what their compilers add goes on in small letters (`__hip_module_ctor`).
+_OF_A_GPU = re.compile(r"(?:__)?(?:cuda|hip)[A-Z]\w*")
 # What the linker itself adds to what a library shows.
 _LINKERS = {"_init", "_fini", "_edata", "_end", "__bss_start", "_bss_end__", "__bss_end__", "__bss_start__", "__end__"}
 _RUNTIMES = (
@@ -150,10 +155,10 @@ def check_object(path: Path, entry: str, kit: Kit | None = None) -> None:
         if kit and (odd := _begins_otherwise(elf, kit)):
             raise _refused(
                 "init_code", f"it has code that runs when it is loaded ({odd}): a constructor, a global object with"
-                " one; do all work in the call"
+                " one, a function that stands in for the runtime's; do all work in the call"
             )  # fmt: skip
     for name in sorted(names):
-        if _is_the_runtimes(name):
+        if _is_the_runtimes(name) or (kit and _OF_A_GPU.fullmatch(name)):
             raise _refused(
                 "symbols", f"it defines '{name}', a name of the runtime libraries; rename it, or make it static"
             )  # fmt: skip
@@ -169,18 +174,42 @@ def _begins_otherwise(elf: Any, kit: Kit) -> str:
         if not target.startswith(_AT_LOAD):
             continue
         places = [(symbols.get_symbol(one["r_info_sym"]), one["r_addend"]) for one in section.iter_relocations()]
-        if target != ".init_array" or len(places) != 1 or not _is_function(symbols, *places[0], kit.at_load):
+        function = _local_function(symbols, kit.at_load)
+        if target != ".init_array" or len(places) != 1 or not function or not _is_at(*places[0], function):
             return str(target)
+        if called := _calls_of_its_own(elf, symbols, function):
+            return called
     return ""
 
 
-def _is_function(symbols: Any, base: Any, addend: int, name: str) -> bool:
-    """Whether a relocation against `base` means the one local function of that name."""
+def _local_function(symbols: Any, name: str) -> Any:
+    """The one symbol of that name, where it is local and lies in a section; else None."""
     found = [symbol for symbol in symbols.iter_symbols() if symbol.name == name]
-    if len(found) != 1 or found[0]["st_info"]["bind"] != "STB_LOCAL":
-        return False
-    at = (base["st_shndx"], base["st_value"] + addend)
-    return at == (found[0]["st_shndx"], found[0]["st_value"])
+    is_local = len(found) == 1 and found[0]["st_info"]["bind"] == "STB_LOCAL"
+    return found[0] if is_local and isinstance(found[0]["st_shndx"], int) else None
+
+
+def _is_at(base: Any, addend: int, function: Any) -> bool:
+    """Whether a relocation against `base` means that function."""
+    return (base["st_shndx"], base["st_value"] + addend) == (function["st_shndx"], function["st_value"])
+
+
+def _calls_of_its_own(elf: Any, symbols: Any, function: Any) -> str:
+    """What a function calls that the object itself defines, where all of it is the runtimes' to define; else nothing.
+
+    An author's function gets there under the name of one of theirs, by a label, an alias or a pragma.
+    """
+    begin, code = function["st_value"], elf.get_section(function["st_shndx"]).data()
+    for section in elf.iter_sections():
+        if section["sh_type"] != "SHT_RELA" or section["sh_info"] != function["st_shndx"]:
+            continue
+        for one in section.iter_relocations():
+            at, symbol = one["r_offset"], symbols.get_symbol(one["r_info_sym"])
+            is_x86 = elf["e_machine"] == "EM_X86_64"
+            calls = code[at - 1 : at] in _CALL_BYTES if is_x86 else one["r_info_type"] in _CALL_RELOCATIONS
+            if calls and begin <= at < begin + function["st_size"] and symbol["st_shndx"] != "SHN_UNDEF":
+                return symbol.name or "a function of its own"
+    return ""
 
 
 def _defined(elf: Any) -> Iterator[str]:
