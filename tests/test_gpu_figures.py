@@ -171,7 +171,7 @@ def test_without_a_gpu_the_reason_is_in_the_file(tmp_path: Path) -> None:
     assert ran.code == 0 and found["parts"]["facts"]["figures"] == []
     assert "no GPU of NVIDIA was found" in found["parts"]["facts"]["missing"][0]
     assert "MISSING the rest, for its process left with 1: error: no GPU of NVIDIA" in ran.out
-    assert found["command"].startswith("python -m tests.gpu_figures --out")
+    assert found["command"] == "python -m tests.gpu_figures --out gpu.json --parts facts --minutes 1"
 
 
 @needs_a_compiler

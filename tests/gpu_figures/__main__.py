@@ -117,7 +117,8 @@ def whole_lines(text: str) -> list[str]:
 def report(given: argparse.Namespace) -> None:
     begun, deadline = time.monotonic(), time.monotonic() + 60 * given.minutes
     found: dict[str, Any] = {
-        "command": " ".join(["python -m tests.gpu_figures", *sys.argv[1:]]),
+        # Where the file lies means nothing to a reader elsewhere.
+        "command": " ".join(["python -m tests.gpu_figures", *sys.argv[1:]]).replace(str(given.out), given.out.name),
         "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "device": given.device,
         "versions": versions() | ({"commit": given.commit} if given.commit else {}),
