@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 from calibrations import CEILINGS, calibration
-from kernels import HONEST_C, graded
+from kernels import HONEST_C, court, graded
 
-from bench.gates.plausibility import MARGIN, against, check, floor
+from bench.gates.plausibility import MARGIN, against, against_copies, check, floor
 from bench.judge.schemas import Outcome
 from bench.measure import calibration as kept
 from bench.measure.calibration import Calibration
@@ -112,7 +112,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_file_of_another_version_is_said_and_does_no_harm(own_cache: Path) -> None:
     kept.save(calibration()).write_text('{"made_at": "long ago"}')
-    found = check(AXPY, [axpy(1)], cores=1)
+    found = check(AXPY, [axpy(1)], court())
     assert found.suspect is None
     assert "is no calibration of this version; run `kcourt calibrate` again" in found.note
 
@@ -132,3 +132,9 @@ def test_a_grade_says_whether_the_floor_was_applied(own_cache: Path) -> None:
     assert with_one.outcome is Outcome.SOLVED and with_one.suspect is None
     assert with_one.provenance["plausibility"].endswith("above the floor on every input")
     assert isinstance(with_one.provenance["quiet"], list)
+
+
+@pytest.mark.parametrize(("found_ns", "is_suspect"), [(BELOW, True), (ABOVE, False)], ids=["below", "above"])
+def test_on_a_gpu_the_floor_is_what_copies_reach(found_ns: int, is_suspect: bool) -> None:
+    found = against_copies(10, AXPY, [axpy(found_ns)])
+    assert (found.suspect is not None) == is_suspect and "copies at 10 GB/s" in found.note
