@@ -647,8 +647,9 @@ def test_a_library_may_not_be(tmp_path: Path, how: str) -> None:
     assert what(rejection(looked_at, path)) == expected
 
 
-@pytest.mark.parametrize("content", [b"", b"\x7f", b"int x;\n", *(good()[:cut] for cut in (16, 64, 500, 4096, 9000))])
-def test_what_is_no_library_is_built_again(tmp_path: Path, content: bytes) -> None:
+@pytest.mark.parametrize("length", [0, 1, 16, 64, 500, 4096, 9000, None])
+def test_what_is_no_library_is_built_again(tmp_path: Path, length: int | None) -> None:
+    content = b"int x;\n" if length is None else good()[:length]
     path = tmp_path / "axpy.so"
     path.write_bytes(content)
     rejected = rejection(looked_at, path)
