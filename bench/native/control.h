@@ -16,6 +16,13 @@ enum kc_state { KC_STARTING = 0, KC_READY = 1, KC_NOT_LOADED = 2, KC_NO_SYMBOL =
 /* What a call is: of the kernel; empty, to calibrate the clock; or one that only makes a GPU this process's again. */
 enum kc_what { KC_KERNEL = 0, KC_EMPTY = 1, KC_TOUCH = 2 };
 
+/* In pages of its own: what a runner makes read-only before a submission runs, so that none can exchange it. */
+#if defined(__aarch64__)
+#define KC_OWN_PAGES aligned(1 << 16)
+#else
+#define KC_OWN_PAGES aligned(1 << 12)
+#endif
+
 /* `go` and `done` lie on cache lines of their own, or each side would slow the other's spinning. */
 struct kc_control {
   _Alignas(128) _Atomic int64_t go;

@@ -5,11 +5,12 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 enum { KC_NO_DEVICE = 72, KC_DEVICE_FAILED = 73 };
 
-static struct {
+static struct __attribute__((KC_OWN_PAGES)) {
   struct kc_control *control;
   const char *(*why)(int);
   int (*open)(void), (*borrow)(int, int64_t, int, void **), (*touch)(void), (*begin)(void), (*end)(int64_t *);
@@ -58,6 +59,7 @@ static const char *kc_open_device(struct kc_control *control, const char *librar
   }
   if (!error) error = kc_device.touch();
   base[KC_STREAM] = (char *)kc_device.stream();
-  return error ? kc_device.why(error) : 0;
+  if (error) return kc_device.why(error);
+  return mprotect(&kc_device, sizeof kc_device, PROT_READ) ? "its pages cannot be protected" : 0;
 }
 #endif

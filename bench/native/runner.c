@@ -30,7 +30,11 @@ static void watch_faults(void) {
   sigaction(SIGBUS, &action, 0);
 }
 
-static struct { kc_invoke invoke; kc_kernel kernel; char *base[KC_ARGUMENTS + 1]; } entry;
+static struct __attribute__((KC_OWN_PAGES)) {
+  kc_invoke invoke;
+  kc_kernel kernel;
+  char *base[KC_ARGUMENTS + 1];
+} entry;
 
 #ifdef KC_CHECKED
 /* Built with a sanitizer: every array of a call is a block of the heap of exactly its size, between red zones. */
@@ -54,6 +58,13 @@ static void call(void) {
   entry.invoke(entry.kernel, entry.base, control->slot);
 }
 #endif
+
+/* Seal this process as the judge says (enum kc_sealed), or not at all (-1). */
+static void must_be_sealed(int how) {
+  if (how < 0 || !kc_seal((enum kc_sealed)how)) return;
+  kc_say(control, KC_STARTING, "the kernel refused the system call filter");
+  _exit(70);
+}
 
 /* argv: control-fd, cores "1,2", sealed "0", "1", "2" (files may be read) or "3" (a GPU is used), the library of a GPU
    or "-", invoke.so, library.so, symbol, then "fd:bytes:writable" (or "-") an argument. */
@@ -82,11 +93,15 @@ int main(int argc, char **argv) {
   kc_wait_admitted(c);
   kc_pin(argv[2]);
   kc_say(c, KC_LOADING, "");
+  const int seal = argv[3][0] - '1';
+  /* On a device, libraries have code that runs when they are loaded; its filter lets the loader work. */
+  if (on_device) must_be_sealed(seal);
   void *library = dlopen(argv[6], RTLD_NOW | RTLD_LOCAL);
   if (!library) return kc_say(c, KC_NOT_LOADED, dlerror()), 68;
   entry.kernel = (kc_kernel)dlsym(library, argv[7]);
   if (!entry.kernel) return kc_say(c, KC_NO_SYMBOL, dlerror()), 69;
-  if (argv[3][0] != '0' && kc_seal(argv[3][0] - '1')) return kc_say(c, KC_STARTING, "the kernel refused the system call filter"), 70;
+  if (mprotect(&entry, sizeof entry, PROT_READ)) return kc_say(c, KC_STARTING, "its pages cannot be protected"), 74;
+  if (!on_device) must_be_sealed(seal);
   kc_say(c, KC_READY, "");
   kc_serve(c, call, on_device ? &kc_around_device : 0);
   _exit(0);

@@ -32,6 +32,7 @@
 
 #define hipStreamDefault cudaStreamDefault
 #define hipStreamNonBlocking cudaStreamNonBlocking
+#define hipStreamPerThread cudaStreamPerThread
 #define hipEventDefault cudaEventDefault
 #define hipEventBlockingSync cudaEventBlockingSync
 #define hipEventDisableTiming cudaEventDisableTiming
@@ -55,6 +56,7 @@
 #define hipMemset2D cudaMemset2D
 #define hipMemset2DAsync cudaMemset2DAsync
 
+#define HIP_SYMBOL(name) name
 #define hipMemcpyToSymbol cudaMemcpyToSymbol
 #define hipMemcpyFromSymbol cudaMemcpyFromSymbol
 #define hipMemcpyToSymbolAsync cudaMemcpyToSymbolAsync
