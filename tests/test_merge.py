@@ -163,7 +163,7 @@ def another_program(paths: list[Path]) -> None:
 
 def newer(paths: list[Path]) -> None:
     with sqlite3.connect(paths[1]) as connection:
-        connection.execute("PRAGMA user_version = 3")
+        connection.execute("PRAGMA user_version = 99")
 
 
 def without_meta(paths: list[Path]) -> None:
@@ -228,7 +228,7 @@ REFUSALS: dict[Callable[[list[Path]], None], str] = {
     cut_short: r"rank-1.db: .*damaged",
     no_database: r"rank-1.db: .*not a (results )?database",
     another_program: r"rank-1.db: a database of another program",
-    newer: r"rank-1.db: its schema is version 3",
+    newer: r"rank-1.db: its schema is version 99",
     without_meta: r"rank-1.db: its meta table is incomplete or wrong",
     another_rank: r"rank-1.db: of job 7 rank 5; expected: job 7, ranks 0, 1\njob 7: no shard of rank 1",
     another_job: r"rank-1.db: of job 8 rank 1; expected: job 7",
