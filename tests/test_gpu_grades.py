@@ -1,6 +1,8 @@
 """Grades on a GPU, which this machine plays: buffers of the device, the device's runner, checks and clocks."""
 
+import dataclasses
 import shutil
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -89,6 +91,65 @@ def test_what_is_wrong_or_forbidden_is_not_solved(source, outcome, words):
     report = on_gpu(source, disclose=True)
     assert (report.outcome, report.score) == (outcome, None), report
     assert words in str(report.detail)
+
+
+IN_TRITON = """\
+import triton
+import triton.language as tl
+
+@triton.jit
+def scale(x, y, out, n, a, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, a * tl.load(x + i, i < n) + tl.load(y + i, i < n), i < n)
+
+def axpy(x, y, out, n, a):
+    scale[(triton.cdiv(n, 1024),)](x, y, out, n, a, BLOCK=1024)
+"""
+CALLS = """\
+calls = []
+def counted(call):
+    def wrapped(x, y, out, n, a):
+        calls.append(n)
+        if len(calls) > 60:
+            raise ValueError("enough")
+        call(x, y, out, n, a)
+    return wrapped
+axpy = counted(axpy)
+"""
+
+
+def triton_on_gpu(source):
+    """The report of a Triton source, which its interpreter runs on the played GPU."""
+    judged_by = played_court()
+    variables = {**judged_by.sandbox.variables, "TRITON_INTERPRET": "1"}
+    judged_by = dataclasses.replace(judged_by, sandbox=dataclasses.replace(judged_by.sandbox, variables=variables))
+    return grade(order(source, Language.TRITON, disclose=True), judged_by)
+
+
+@pytest.mark.parametrize(
+    ("source", "outcome", "words"),
+    [
+        (IN_TRITON, Outcome.SOLVED, ""),
+        (IN_TRITON.replace("(n, 1024)", "(n - 1, 1024)"), Outcome.WRONG, "'output': 'out'"),
+        (IN_TRITON + CALLS, Outcome.CRASHED, "ValueError: enough"),
+        (IN_TRITON.replace("def axpy", "def other"), Outcome.BUILD_FAILED, "name and signature of the contract"),
+        (IN_TRITON.replace("a * tl.load(x + i, i < n)", "a * nothing"), Outcome.BUILD_FAILED, "does not load"),
+        ("import socket\n" + IN_TRITON, Outcome.POLICY, "imports 'socket'"),
+    ],
+    ids=["right", "wrong", "raises", "another name", "does not compile", "socket"],
+)
+def test_triton_is_called_on_tensors_of_the_judges_memory(source, outcome, words):
+    if not (find_spec("torch") and find_spec("triton")):
+        pytest.skip("torch and triton are not installed")
+    report = triton_on_gpu(source)
+    assert (report.outcome, words in str(report.detail)) == (outcome, True), report
+
+
+def test_a_judge_without_torch_says_so():
+    if find_spec("torch"):
+        pytest.skip("torch is installed")
+    report = triton_on_gpu(IN_TRITON)
+    assert report.outcome is Outcome.JUDGE_FAULT and "need torch and triton" in report.detail["message"]
 
 
 def test_a_language_of_cpus_is_refused_in_words():
