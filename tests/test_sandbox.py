@@ -146,6 +146,20 @@ def test_descriptors_that_are_passed_arrive(way: Sandbox, folder: Path) -> None:
         assert sorted(output.read().decode().split()) == sorted(["lent", *map(str, {0, 1, 2, 3, lent.fileno()})])
 
 
+def test_a_device_is_there_for_what_is_spawned_alone(way: Sandbox, folder: Path) -> None:
+    usual = {"null", "zero", "full", "random", "urandom", "tty", "ptmx", "console"}
+    nodes = (path for path in Path("/dev").iterdir() if path.is_char_device() and not path.is_symlink())
+    found = [path for path in nodes if path.name not in usual]
+    if not found:
+        pytest.skip("this machine has no device beside the usual ones")
+    with_device, looks = replace(way, devices=(found[0],)), ["sh", "-c", f"test -c {found[0]} && echo there"]
+    with tempfile.TemporaryFile() as said:
+        with_device.spawn(looks, FEW, folder, said, ()).wait(60)
+        said.seek(0)
+        assert said.read() == b"there\n"
+    assert with_device.run(looks, FEW, folder).output == way.run(looks, FEW, folder).output == ""
+
+
 def test_a_build_has_nothing_of_the_judges_environment(
     way: Sandbox, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
