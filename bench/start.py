@@ -37,7 +37,7 @@ STARTS = {
 def lacks_start(task: Task, start: Start) -> str:
     """Why a kernel has no such start material; an empty text when it has."""
     needed = {
-        Start.CUDA: ("a baseline in HIP, from which that in CUDA is made", bool(_in_hip(task))),
+        Start.CUDA: ("a baseline in HIP that has CUDA's names alone beside HIP's", _can_be_cuda(task)),
         Start.TORCH: ("torch_reference.py", task.torch_reference is not None),
         Start.TRITON: ("baseline_triton.py", task.triton_baseline is not None),
     }
@@ -76,6 +76,11 @@ def start_material(task: Task, start: Start) -> dict[str, bytes]:
 
 def _in_hip(task: Task) -> list[Path]:
     return [path for path in task.gpu_baselines if Language.of(path) is Language.HIP]
+
+
+def _can_be_cuda(task: Task) -> bool:
+    sources = [path.read_text(encoding="utf-8") for path in _in_hip(task)]
+    return bool(sources) and not any(left for _, left in map(hip_to_cuda, sources))
 
 
 def _in_cuda(path: Path) -> bytes:

@@ -165,10 +165,10 @@ TWICE_FILES = {
 # The same for GPUs alone.
 TWICE_GPU: dict[str, Any] = TWICE | {"languages": ["hip"], "gpu": {}, "baselines": []}
 TWICE_HIP = (
-    "#include <hip/hip_runtime.h>\n#include <stdint.h>\n"
-    "__global__ void each(const float *x, float *out, int64_t n)\n"
+    "#include <hip/hip_runtime.h>\n#include <stdint.h>\n#ifndef real\n#define real float\n#endif\n"
+    "__global__ void each(const real *x, real *out, int64_t n)\n"
     "{{ const int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; {} }}\n"
-    'extern "C" void twice(const float *x, float *out, int64_t n, hipStream_t stream)\n'
+    'extern "C" void twice(const real *x, real *out, int64_t n, hipStream_t stream)\n'
     "{{ each<<<(n + 255) / 256, 256, 0, stream>>>(x, out, n); }}\n"
 )
 TWICE_GPU_FILES = {

@@ -126,7 +126,7 @@ def test_arrays_of_16_bit_floats_are_drawn_and_compared(tmp_path: Path, dtype: s
     arrays = {name: TWICE["arguments"][name] | {"dtype": dtype} for name in ("x", "out")}
     task = load_task(write_kernel(tmp_path, TWICE_GPU | {"arguments": TWICE["arguments"] | arrays}, TWICE_GPU_FILES))
     for factor, outcome in (("2.0f", Outcome.SOLVED), ("2.1f", Outcome.WRONG)):
-        source = TWICE_HIP.format(f"if (i < n) out[i] = x[i] * {kind}({factor});").replace("float *", f"{kind} *")
+        source = TWICE_HIP.format(f"if (i < n) out[i] = x[i] * {kind}({factor});").replace("real float", f"real {kind}")
         source = f"#include <hip/hip_bf16.h>\n#include <hip/hip_fp16.h>\n{source}"
         report = grade(order(source, Language.HIP, kernel="twice"), court(), task)
         assert (report.outcome, report.property) == (outcome, None if outcome is Outcome.SOLVED else "values"), report

@@ -58,7 +58,7 @@ REFUSED = {
     "final-unknown": ({"final_protocol": "mw9x9"}, "final_protocol: 'mw9x9' is no final protocol; those are mw4x5"),
     "final-a-calibration": ({"final_protocol": "mw4x5-aa"}, "final_protocol: 'mw4x5-aa' is no final protocol"),
     "preview-a-final": ({"preview_protocol": "mw4x5"}, "preview_protocol: 'mw4x5' is no preview protocol"),
-    "device": ({"device": "hip"}, "device: .*'cpu'"),
+    "device": ({"device": "tpu"}, "device: .*'cpu', 'cuda' or 'hip'"),
     "timing-cores-alone": ({"timing_cores": [1]}, "timing_cores and clock_core both"),
     "clock-core-alone": ({"clock_core": 1}, "timing_cores and clock_core both"),
     "one-core-for-both": ({"timing_cores": [0, 1], "clock_core": 1}, "clock_core another one"),

@@ -26,7 +26,14 @@ def write_corpus(root: Path) -> None:
 def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     write_corpus(tmp_path / "tasks")
     monkeypatch.setenv("KCOURT_TASKS_DIR", str(tmp_path / "tasks"))
-    return {"closed": True, "measures": True, "setups": SETUPS, "problems": PROBLEMS, "allow_sandbox": "limits"}
+    return {
+        "cache_dir": str(tmp_path / "cache"),
+        "closed": True,
+        "measures": True,
+        "setups": SETUPS,
+        "problems": PROBLEMS,
+        "allow_sandbox": "limits",
+    }
 
 
 def built(running: Rank) -> int:

@@ -12,9 +12,10 @@ _HEADERS = {
     "hip/hip_bf16.h": "cuda_bf16.h",
     "hip/hip_cooperative_groups.h": "cooperative_groups.h",
 }
+_TYPES = {"__hip_bfloat16": "__nv_bfloat16", "__hip_bfloat162": "__nv_bfloat162"}
 _INCLUDE = r'(?P<begin>#\s*include\s*[<"])(?P<header>[\w/]+\.h)(?=[>"])'
-_HIP = re.compile(_INCLUDE + r"|\b(?P<name>hip[A-Z]\w*)\b")
-_CUDA = re.compile(_INCLUDE + r"|\b(?P<name>cuda[A-Z]\w*)\b")
+_HIP = re.compile(_INCLUDE + r"|\b(?P<name>hip[A-Z]\w*|__hip_bfloat162?)\b")
+_CUDA = re.compile(_INCLUDE + r"|\b(?P<name>cuda[A-Z]\w*|__nv_bfloat162?)\b")
 # What no table of names turns into the other language: votes and shuffles name their lanes in CUDA alone.
 _HIP_ALONE = re.compile(
     r"\b(?:hip[A-Z]\w*|hip/\w+\.h|__(?:shfl|shfl_up|shfl_down|shfl_xor|ballot|any|all|lane_id)|__builtin_amdgcn_\w+)\b"
@@ -26,7 +27,7 @@ _CUDA_ALONE = re.compile(r"\b(?:cu(?:da|blas|rand|fft|sparse)?[A-Z]\w*|cuda_\w+\
 def _names() -> dict[str, str]:
     """HIP's name → CUDA's, of functions, types and constants."""
     header = nvidia.HEADERS / "hip" / "hip_runtime.h"
-    return dict(_DEFINED.findall(header.read_text(encoding="utf-8")))
+    return dict(_DEFINED.findall(header.read_text(encoding="utf-8"))) | _TYPES
 
 
 def hip_to_cuda(source: str) -> tuple[str, list[str]]:

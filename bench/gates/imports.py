@@ -81,7 +81,7 @@ def python_modules() -> tuple[str, ...]:
     return (*_rules()["python"].split(), *_rules()["python_parts"].split())
 
 
-def check_python(source: str, language: Language) -> None:
+def check_python(source: str, language: Language = Language.PYTHON) -> None:
     """Look at the import statements of a module; what it imports by other means meets the filter.
 
     Raises:
