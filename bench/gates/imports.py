@@ -88,12 +88,13 @@ def check_python(source: str, language: Language = Language.PYTHON) -> None:
         Rejected: (`policy`) a module is not on the list; the message names it.
     """
     known = {name.partition(".")[0] for name in python_modules()}
+    library = "Triton" if language is Language.TRITON else "NumPy"
     if language is Language.TRITON:
         known |= set(_rules()["triton"].split())
     for node in ast.walk(ast.parse(source)):
         for name in _imported(node):
             if name.partition(".")[0] not in known:
-                raise _rejected(f"it imports '{name}', which no kernel needs; use what computes")
+                raise _rejected(f"it imports '{name}', which no kernel needs; use {library} and what computes")
 
 
 def _imported(node: ast.AST) -> list[str]:
