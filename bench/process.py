@@ -215,7 +215,10 @@ def children(pid: int) -> list[int]:
 
 def kill_tree(child: "subprocess.Popen[bytes]") -> None:
     """SIGKILL a child, its descendants and its session, and reap it."""
-    _kill(descendants(child.pid) if child.returncode is None else [])
+    if child.returncode is None:
+        # It must neither start more nor note their end as something of its own while they are killed.
+        child.send_signal(signal.SIGSTOP)
+        _kill(descendants(child.pid))
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(child.pid, signal.SIGKILL)
     if child.returncode is None:

@@ -214,3 +214,13 @@ def test_what_a_killed_process_left_is_swept_and_nothing_else(tmp_path: Path, mo
 def test_a_missing_folder_is_not_taken_for_a_missing_program(tmp_path: Path) -> None:
     with pytest.raises(EnvironmentFault, match=rf"'{tmp_path}/none' was not found; make that folder"):
         run(["true"], cwd=tmp_path / "none")
+
+
+def test_who_is_killed_with_its_children_sees_none_of_them_end(tmp_path: Path) -> None:
+    for number in range(20):
+        noted = tmp_path / f"noted-{number}"
+        child = process.spawn(["sh", "-c", f"sleep 600; echo ended > {noted}"])
+        while not process.descendants(child.pid):
+            assert child.poll() is None
+        process.kill_tree(child)
+        assert not noted.exists()
