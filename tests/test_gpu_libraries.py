@@ -25,14 +25,15 @@ def kit() -> Kit:
         pytest.skip(str(fault))
 
 
-def made(source: str, language: Language = Language.HIP) -> None:
-    """Build a source, and let the gates look at it."""
+def made(source: str, language: Language = Language.HIP) -> set[str]:
+    """Build a source, and let the gates look at it; the files that are there then."""
     with scratch_folder() as folder:
         artifacts.make(court().sandbox, folder, find_task("axpy"), order(source, language), kit=kit())
+        return {path.name for path in folder.iterdir()}
 
 
 def test_an_honest_kernel_passes_the_gates():
-    made(HONEST_HIP)
+    assert "axpy.so" in made(HONEST_HIP)
 
 
 def test_an_honest_kernel_in_cuda_passes_the_gates():

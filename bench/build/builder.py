@@ -89,16 +89,12 @@ def denominator(sandbox: Sandbox, baseline: Path, kit: Kit | None = None) -> Art
 
     Linked otherwise, the same code lies elsewhere in its pages: softmax_rows then took 7 to 28 % longer.
     """
-    if kit:
-        return _for_gpu(sandbox, baseline, kit, (), baseline.parent.name)
-    return _trusted(sandbox, baseline, (), baseline.parent.name)
+    return _trusted(sandbox, baseline, (), baseline.parent.name, kit)
 
 
 def twin(sandbox: Sandbox, baseline: Path, kit: Kit | None = None) -> Artifact:
     """The baseline over `double`: the oracle of timed outputs, cached by content. One in HIP is for the emulator."""
-    if kit:
-        return _for_gpu(sandbox, baseline, kit, TWIN, None)
-    return _trusted(sandbox, baseline, TWIN)
+    return _trusted(sandbox, baseline, TWIN, None, kit)
 
 
 def call_shim(sandbox: Sandbox, task: Task, language: Language, workspace: bool = False) -> Path:
@@ -117,47 +113,30 @@ def call_shim(sandbox: Sandbox, task: Task, language: Language, workspace: bool 
     )
 
 
-def _for_gpu(sandbox: Sandbox, baseline: Path, kit: Kit, flags: tuple[str, ...], entry: str | None) -> Artifact:
-    """Trusted text built for a GPU, cached by content."""
-    text = baseline.read_text(encoding="utf-8")
-    language = Language.of(baseline)
-    name = Path(f"trusted{language.suffix}")
-    steps = kit.steps(name, flags, entry)
-    key = content_key(text, repr(steps), kit.compiler, kit.target)
-
-    def make(target: Path) -> None:
-        with scratch_folder() as folder:
-            (folder / name).write_text(text, encoding="utf-8")
-            try:
-                built = gpu_library.build(sandbox, folder, folder / name, language, kit, flags, entry)
-            except Rejected as error:
-                raise JudgeFault(f"{baseline} does not build:\n{error.log}") from error
-            target.write_bytes(built.path.read_bytes())
-
-    path = cached(default_cache() / "denominators", key, ".so", make)
-    return Artifact(path, language, tuple(map(tuple, steps)), kit.compiler)
-
-
 def _write(target: Path, text: str) -> None:
     target.write_text(text, encoding="utf-8")
 
 
-def _trusted(sandbox: Sandbox, baseline: Path, defines: tuple[str, ...], entry: str | None = None) -> Artifact:
+def _trusted(
+    sandbox: Sandbox, baseline: Path, defines: tuple[str, ...], entry: str | None = None, kit: Kit | None = None
+) -> Artifact:
     text = baseline.read_text(encoding="utf-8")
     language = Language.of(baseline)
-    chain = toolchains()[language.value]
     source, read = Path(baseline.name), text
-    if language is Language.HIP:
-        source, read = emulator.rewritten(source), emulator.read_by_compiler(text)
-    steps = chain.steps(source, entry, defines)
-    key = content_key(read, repr(steps), chain.version, processor())
+    if kit:
+        steps, compiler, machine = kit.steps(source, defines, entry), kit.compiler, kit.target
+    else:
+        if language is Language.HIP:
+            source, read = emulator.rewritten(source), emulator.read_by_compiler(text)
+        chain = toolchains()[language.value]
+        steps, compiler, machine = chain.steps(source, entry, defines), chain.version, processor()
     path = cached(
         default_cache() / "denominators",
-        key,
+        content_key(read, repr(steps), compiler, machine),
         ".so",
-        lambda target: _compile(sandbox, str(baseline), text, language, defines, target, entry),
+        lambda target: _compile(sandbox, str(baseline), text, language, defines, target, entry, kit),
     )
-    return Artifact(path, language, tuple(map(tuple, steps)), chain.version)
+    return Artifact(path, language, tuple(map(tuple, steps)), compiler)
 
 
 def _compile(
@@ -168,13 +147,16 @@ def _compile(
     defines: tuple[str, ...],
     target: Path,
     entry: str | None = None,
+    kit: Kit | None = None,
 ) -> None:
     """Build trusted text; a failure is the judge's fault, not a submission's. `what` names it in the error."""
     with scratch_folder() as folder:
         source = folder / f"trusted{language.suffix}"
         source.write_text(text, encoding="utf-8")
         try:
-            if language is Language.HIP:
+            if kit:
+                built = gpu_library.build(sandbox, folder, source, language, kit, defines, entry)
+            elif language is Language.HIP:
                 built = emulator.build(sandbox, folder, source, defines, entry)
             else:
                 built = compile_shared(sandbox, folder, source, language, defines, entry)

@@ -57,24 +57,10 @@ def nvidia_kit(target: Target) -> Kit:
     runtime = nvidia.find_runtime(cuda)
 
     def steps(source: Path, flags: Sequence[str], entry: str | None) -> list[list[str]]:
-        name, stem = source.name, source.stem
         compile_it = [nvcc, "-x", "cu", f"-arch={target}", *nvidia.FLAGS, "-I.", *flags]
-        built, library = f"{stem}.o", f"{stem}.so"
         noted = f"-Wa\\,--MD\\,{Trace.ASSEMBLED.of(source).name}"
-        return [
-            [*compile_it, "-E", name, "-o", stem + READ],
-            [*compile_it, "-Xcompiler", "-fPIC", "-Xcompiler", noted, "-c", name, "-o", built],
-            [
-                "g++",
-                "-shared",
-                built,
-                "-o",
-                library,
-                str(runtime),
-                "-Wl,-z,now",
-                *_shown(source, entry, runtime.parent),
-            ],
-        ]
+        for_a_library = ["-Xcompiler", "-fPIC", "-Xcompiler", noted]
+        return _steps(source, compile_it, for_a_library, [str(runtime)], _shown(source, entry, runtime.parent))
 
     return Kit(
         device=Device.CUDA,
@@ -101,15 +87,9 @@ def amd_kit(target: Target) -> Kit:
     rocm = Path(hipcc).resolve().parents[1]
 
     def steps(source: Path, flags: Sequence[str], entry: str | None) -> list[list[str]]:
-        name, stem = source.name, source.stem
         compile_it = [hipcc, "-x", "hip", f"--offload-arch={target}", *amd.FLAGS, "-I.", *flags]
-        built, library = f"{stem}.o", f"{stem}.so"
-        link = ["g++", "-shared", built, "-o", library, f"-L{rocm}/lib", "-lamdhip64", "-Wl,-z,now"]
-        return [
-            [*compile_it, "-E", name, "-o", stem + READ],
-            [*compile_it, "-fPIC", "-c", name, "-o", built],
-            [*link, *_shown(source, entry, rocm / "lib")],
-        ]
+        runtime = [f"-L{rocm}/lib", "-lamdhip64"]
+        return _steps(source, compile_it, ["-fPIC"], runtime, _shown(source, entry, rocm / "lib"))
 
     return Kit(
         device=Device.HIP,
@@ -121,6 +101,18 @@ def amd_kit(target: Target) -> Kit:
         visible=(rocm,),
         runtime=(rocm / "lib",),
     )
+
+
+def _steps(
+    source: Path, compile_it: list[str], for_a_library: list[str], runtime: list[str], shown: list[str]
+) -> list[list[str]]:
+    """Preprocess, for the gates to read; compile; link."""
+    name, stem = source.name, source.stem
+    return [
+        [*compile_it, "-E", name, "-o", stem + READ],
+        [*compile_it, *for_a_library, "-c", name, "-o", f"{stem}.o"],
+        ["g++", "-shared", f"{stem}.o", "-o", f"{stem}.so", *runtime, "-Wl,-z,now", *shown],
+    ]
 
 
 def _shown(source: Path, entry: str | None, runtime: Path) -> list[str]:

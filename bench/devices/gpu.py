@@ -69,7 +69,6 @@ class _Facts(ctypes.Structure):
         ("cache_bytes", c_int64),
         ("multiprocessors", c_int64),
         ("wave", c_int64),
-        ("clock_khz", c_int64),
     )
 
 

@@ -35,7 +35,7 @@ static size_t flushed_bytes;
 
 struct kc_gpu_facts {
   char name[256];
-  int64_t memory_bytes, cache_bytes, multiprocessors, wave, clock_khz;
+  int64_t memory_bytes, cache_bytes, multiprocessors, wave;
 };
 
 EXPORTED const char *kc_gpu_why(int error) { return hipGetErrorString((hipError_t)error); }
