@@ -52,8 +52,8 @@ def nvidia_kit(target: Target) -> Kit:
     Raises:
         EnvironmentFault: it, or its runtime library, was not found.
     """
-    nvcc = nvidia.find_nvcc()
-    cuda = nvidia.toolkit(nvcc)
+    cuda = nvidia.toolkit(nvidia.find_nvcc())
+    nvcc = str(cuda / "bin/nvcc")  # behind links and scripts: it names the headers that it reads after its own place
     runtime = nvidia.find_runtime(cuda)
 
     def steps(source: Path, flags: Sequence[str], entry: str | None) -> list[list[str]]:
