@@ -183,10 +183,10 @@ def build(work: Work) -> None:
 
 def candidate_artifact(work: Work) -> Artifact:
     """The file that the candidate's runner will load; it need not be there yet."""
-    order, task = work.order, work.task
+    task = work.task
     if work.protocol.against_itself:
         return builder.denominator(work.court.sandbox, task.baselines[0], work.court.kit)
-    return Artifact(artifacts.artifact_path(work.folder, task, order), order.language, binding=order.binding)
+    return artifacts.planned(work.folder, task, work.order)
 
 
 # Runners

@@ -51,22 +51,23 @@ def reverify(order: GradeOrder, task: Task, court: Court, watch: Stopwatch) -> d
     seed = hkdf(bytes.fromhex(order.seed), STAGE)
     cases = [*edge_cases(task, seed, STAGE), *fuzzed_cases(task, seed, STAGE, FUZZED_CASES)]
     arena = Arena(task, [case.sizes for case in cases], order.workspace_bytes, court.memory)
-    with contextlib.closing(arena), scratch_folder() as folder:
+    workspace = order.workspace_bytes > 0
+    with contextlib.closing(arena), scratch_folder() as folder, contextlib.ExitStack() as stack:
         with watch.stage("build"):
-            artifact, _ = artifacts.make(court.sandbox, folder, task, order, kit=court.kit)
-            shim = builder.call_shim(court.sandbox, task, order.language, order.workspace_bytes > 0)
+            shim = builder.call_shim(court.sandbox, task, order.language, workspace)
+        made = artifacts.planned(folder, task, order)
+        runners = (  # which start while it is built
+            Runner(sandbox, folder, made, shim, arena, court.untimed, workspace, kit=court.kit)
+            for sandbox in (court.sandbox, with_more_threads(court))
+        )
+        first, second = (stack.enter_context(contextlib.closing(runner)) for runner in runners)
+        with watch.stage("build"):
+            artifacts.make(court.sandbox, folder, task, order, kit=court.kit)
             twin = Twin(court.sandbox, task if task.baselines else task.gpu_track, court.memory, court.kit)
         session = Session(task, seed, arena, watch)
-        workspace = order.workspace_bytes > 0
-        with contextlib.ExitStack() as stack:
-            runners = (
-                Runner(sandbox, folder, artifact, shim, arena, court.untimed, workspace, kit=court.kit)
-                for sandbox in (court.sandbox, with_more_threads(court))
-            )
-            first, second = (stack.enter_context(contextlib.closing(runner)) for runner in runners)
-            first.load(timed=False)
-            second.load(timed=False)
-            same = [agree(session, case, first, second, twin.oracle, number) for number, case in enumerate(cases)]
+        first.load(timed=False)
+        second.load(timed=False)
+        same = [agree(session, case, first, second, twin.oracle, number) for number, case in enumerate(cases)]
     return {"cases": len(cases), "same_bits": sum(same)}
 
 

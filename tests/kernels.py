@@ -103,7 +103,7 @@ def only_built(
 ) -> tuple[Artifact, dict[str, Any]]:
     """What `artifacts.make` does, without its gates."""
     if order.library is not None:
-        artifacts.take(Path(order.library), copy := artifacts.artifact_path(folder, task, order))
+        artifacts.take(Path(order.library), copy := artifacts.planned(folder, task, order).path)
         return Artifact(copy, order.language), {}
     assert order.source is not None
     return builder.build_submission(sandbox, folder, task, order.language, order.source, flags, kit), {}

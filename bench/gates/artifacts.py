@@ -24,10 +24,10 @@ _MODULES = (Language.PYTHON, Language.TRITON)
 EMULATED_TARGET = Target.GFX942
 
 
-def artifact_path(folder: Path, task: Task, order: SubmissionOrder) -> Path:
-    """Where `make` leaves the file that a runner loads."""
+def planned(folder: Path, task: Task, order: SubmissionOrder) -> Artifact:
+    """What `make` will leave for a runner to load: its process can start before that."""
     suffix = order.language.suffix if order.library is None and order.language in _MODULES else ".so"
-    return folder / f"{task.name}{suffix}"
+    return Artifact(folder / f"{task.name}{suffix}", order.language, binding=order.binding)
 
 
 def make(
@@ -50,9 +50,9 @@ def make(
         EnvironmentFault: a compiler or another tool is missing.
     """
     if order.library is not None:
-        copy = artifact_path(folder, task, order)
-        take(Path(order.library), copy)
-        return Artifact(copy, order.language), _check_binary(sandbox, folder, copy, task.name, order.language, kit)
+        copy = planned(folder, task, order)
+        take(Path(order.library), copy.path)
+        return copy, _check_binary(sandbox, folder, copy.path, task.name, order.language, kit)
     assert order.source is not None
     text.check(order.source, order.language)
     built = _built(sandbox, folder, task, order, flags, kit)

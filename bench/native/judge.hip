@@ -286,8 +286,9 @@ EXPORTED int kc_gpu_compare_exact(const void *got, const void *expected, int64_t
   return end_search(bad, first);
 }
 
-/* A number that changes, but by a chance of 2^-64, with every byte. */
+/* A number that changes, but by a chance of 2^-64, with every byte. A block adds once: all add to the same word. */
 __global__ void digest(const unsigned char *in, int64_t bytes, unsigned long long *sum) {
+  __shared__ unsigned long long sums[THREADS];
   unsigned long long mine = 0;
   for (int64_t at = 8 * place(); at < bytes; at += 8 * stride()) {
     uint64_t word = 0;
@@ -296,7 +297,12 @@ __global__ void digest(const unsigned char *in, int64_t bytes, unsigned long lon
       for (int j = 0; at + j < bytes; j++) word |= (uint64_t)in[at + j] << 8 * j;
     mine += scramble(word ^ scramble((uint64_t)at));
   }
-  atomicAdd(sum, mine);
+  sums[threadIdx.x] = mine;
+  for (int half = THREADS / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
+  }
+  if (threadIdx.x == 0) atomicAdd(sum, sums[0]);
 }
 
 /* `in` lies at a multiple of 8. */
