@@ -17,7 +17,7 @@ from bench.court import Court
 from bench.errors import KernelcourtError
 from bench.gates import artifacts, leftovers, plausibility, sanitizers
 from bench.inputs import Case, edge_cases, fuzzed_cases, round_sizes, timed_sizes
-from bench.judge.schemas import Device, Outcome
+from bench.judge.schemas import Device, Language, Outcome
 from bench.measure.protocols import Protocol, ProtocolRole, find_protocol
 from bench.measure.quiet import Lookout
 from bench.measure.sampling import Sides, TimeLimits, baseline_fault, race_ns, time_inputs
@@ -244,7 +244,8 @@ def on_timing_cores(work: Work, arena: Arena, candidate: Runner) -> Iterator[Ses
     with work.court.timing(work.watch):
         lookout = None if work.is_preview else Lookout(work.court.cores)
         try:
-            with work.watch.stage("start"):
+            # Triton compiles when it is loaded.
+            with work.watch.stage("build" if work.order.language is Language.TRITON else "start"):
                 candidate.load()
             work.provenance["stance"] = "checked" if candidate.placed else "not applied (Linux does not tell)"
             yield Session(work.task, work.seed, arena, work.watch)

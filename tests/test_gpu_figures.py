@@ -104,7 +104,11 @@ def part(measure: Any) -> dict[str, Any]:
         (device_parts.copy, ["copy, read and written"]),
         (
             device_parts.empty,
-            ["empty call, p10", "empty call, p99", "the touch itself, after the judge used the device"],
+            [
+                "empty call, p10",
+                "empty call, p99",
+                "waking it, and the device's switch to it, which the judge used last",
+            ],
         ),
         (
             device_parts.clocks,

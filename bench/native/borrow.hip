@@ -45,10 +45,14 @@ EXPORTED int kc_device_borrow(int fd, int64_t bytes, int writable, void **at) {
 
 __global__ void nothing() {}
 
+EXPORTED int kc_device_nothing() {
+  nothing<<<1, 1, 0, stream>>>();
+  return (int)hipGetLastError();
+}
+
 /* Make the device ours: the first launch after another process has used it takes a switch, which is nobody's time. */
 EXPORTED int kc_device_touch() {
-  nothing<<<1, 1, 0, stream>>>();
-  TRY(hipGetLastError());
+  TRY((hipError_t)kc_device_nothing());
   return (int)hipDeviceSynchronize();
 }
 

@@ -41,39 +41,61 @@ void kc_keep_warm(const _Atomic int *phase, int runner) {
   if (runner && now == BEGINS) kill(runner, SIGCONT);
 }
 
+/* Spin until the runner has answered call `generation`, which began at `start`. Returns elapsed ns, CALL_TIMEOUT or
+   CALL_DIED. */
+static int64_t until_done(const struct kc_control *c, int64_t generation, int64_t start, int64_t limit_ns, int pid,
+                          int runner) {
+  for (int64_t checked = start;;) {
+    for (int i = 0; i < 64; i++)
+      if (atomic_load_explicit(&c->done, memory_order_acquire) == generation) return now_ns() - start;
+    int64_t now = now_ns();
+    if (now - checked > AWAY_NS) limit_ns += now - checked; /* we were stopped: nobody watched */
+    if (now - start > limit_ns) return CALL_TIMEOUT;
+    if (now - checked > 1000000) {
+      kill(runner, SIGCONT); /* whoever was to do so may have had no core */
+      if (has_ended(pid)) return CALL_DIED;
+      checked = now;
+    }
+  }
+}
+
+/* Ask for call `generation`; returns when it began. */
+static int64_t ask(struct kc_control *c, int64_t generation, int64_t what, const int64_t *slot, int64_t count) {
+  c->what = what;
+  memcpy(c->slot, slot, (size_t)count * sizeof *slot);
+  int64_t start = now_ns();
+  atomic_store_explicit(&c->go, generation, memory_order_release);
+  return start;
+}
+
 /* One call of the stopped process `runner`: deliver `slot`, let it go on, spin until done, stop it. Returns elapsed ns,
    CALL_TIMEOUT or CALL_DIED. The clock runs whenever the process does: it has seen nothing of this call's values before
    the start, and what it says is done, it has no time left to finish. *phase tells `kc_keep_warm` to wake it; where
    that is null, this thread does. What bytes `watched` hold in the moment of done goes into `seen`. *disturbed counts how
-   often the kernel took this thread off its core meanwhile: such a time is none. */
+   often the kernel took this thread off its core meanwhile: such a time is none.
+
+   With `woken_ns` the process first makes a GPU its own again, which is the call before this one, and the clock starts
+   when it has; that took *woken_ns. Its one thread stands in the waiting loop then. */
 int64_t kc_call(struct kc_control *c, int64_t generation, const int64_t *slot, int64_t count, int64_t what,
                 int64_t limit_ns, int pid, int runner, _Atomic int *phase, const volatile unsigned char *const *watched,
-                unsigned char *seen, int64_t watched_count, int64_t *disturbed) {
-  c->what = what;
-  memcpy(c->slot, slot, (size_t)count * sizeof *slot);
-  atomic_store_explicit(&c->go, generation, memory_order_release);
-  int64_t before = preemptions(), start = now_ns(), checked = start, end;
+                unsigned char *seen, int64_t watched_count, int64_t *woken_ns, int64_t *disturbed) {
+  int64_t before = preemptions();
+  int64_t start = woken_ns ? ask(c, generation - 1, KC_TOUCH, 0, 0) : ask(c, generation, what, slot, count);
   if (phase) atomic_store_explicit(phase, BEGINS, memory_order_release);
   else kill(runner, SIGCONT);
-  for (;;) {
-    for (int i = 0; i < 64; i++)
-      if (atomic_load_explicit(&c->done, memory_order_acquire) == generation) {
-        end = now_ns();
-        for (int64_t w = 0; w < watched_count; w++) seen[w] = *watched[w];
-        if (phase) atomic_store_explicit(phase, OVER, memory_order_release);
-        kill(runner, SIGSTOP);
-        *disturbed = preemptions() - before;
-        return end - start;
-      }
-    end = now_ns();
-    if (end - checked > AWAY_NS) limit_ns += end - checked; /* we were stopped: nobody watched */
-    if (end - start > limit_ns) return CALL_TIMEOUT;
-    if (end - checked > 1000000) {
-      kill(runner, SIGCONT); /* whoever was to do so may have had no core */
-      if (has_ended(pid)) return CALL_DIED;
-      checked = end;
-    }
+  if (woken_ns) {
+    *woken_ns = until_done(c, generation - 1, start, limit_ns, pid, runner);
+    if (*woken_ns < 0) return *woken_ns;
+    before = preemptions();
+    start = ask(c, generation, what, slot, count);
   }
+  int64_t elapsed = until_done(c, generation, start, limit_ns, pid, runner);
+  if (elapsed < 0) return elapsed;
+  for (int64_t w = 0; w < watched_count; w++) seen[w] = *watched[w];
+  if (phase) atomic_store_explicit(phase, OVER, memory_order_release);
+  kill(runner, SIGSTOP);
+  *disturbed = preemptions() - before;
+  return elapsed;
 }
 
 #define FILL(type, expression)                                                  \

@@ -90,7 +90,7 @@ def _library() -> ctypes.CDLL:
     library = ctypes.CDLL(str(build("helper.c", ".so", ("-O3", "-march=native", "-fPIC", "-shared"))))
     library.kc_call.restype = c_int64
     library.kc_call.argtypes = [c_void_p, c_int64, c_void_p, *[c_int64] * 3, c_int, c_int, c_void_p]
-    library.kc_call.argtypes += [c_void_p, c_void_p, c_int64, POINTER(c_int64)]
+    library.kc_call.argtypes += [c_void_p, c_void_p, c_int64, POINTER(c_int64), POINTER(c_int64)]
     library.kc_keep_warm.argtypes = [c_void_p, c_int]
     library.kc_fill.argtypes = [c_void_p, c_int64, c_char_p, c_char_p, c_uint64, c_uint64, c_uint64]
     library.kc_poison.argtypes = [c_void_p, c_int64, c_uint64]
@@ -113,7 +113,8 @@ class Timing:
     """One call: elapsed ns on the judge's clock, or CALL_TIMEOUT / CALL_DIED; times the clock was disturbed.
 
     `offset_ns` is what the judge's clock shows above the runner's own, `strayed` that the runner's shows more by far;
-    both are known of a whole call alone. `seen` is what the watched bytes held when it said that it was done.
+    both are known of a whole call alone. `seen` is what the watched bytes held when it said that it was done. Making a
+    GPU its own again took `woken_ns` before the clock started.
     """
 
     elapsed_ns: int
@@ -121,6 +122,7 @@ class Timing:
     offset_ns: int = 0
     strayed: bool = False
     seen: bytes = b""
+    woken_ns: int = 0
 
 
 def call(
@@ -133,20 +135,24 @@ def call(
     runner: int,
     phase: c_int | None,
     watched: Sequence[int] = (),
+    touch: bool = False,
 ) -> Timing:
-    """Ask a stopped runner for one call and time it, waking included; `slots` is a ctypes array of int64.
+    """Ask a stopped runner for one call and time it; `slots` is a ctypes array of int64.
+
+    Waking is in the time. With `touch` it is not, nor is making the GPU the runner's: generation - 1 is for that.
 
     `child` is the process of ours whose end is the runner's; the process `runner` is stopped the moment it answers. It
     is woken by `keep_warm`, which waits for `phase`, if there is one. `watched` are addresses of bytes, here, that must
     not change after that moment.
     """
-    disturbed = c_int64()
+    disturbed, woken = c_int64(), c_int64()
     addresses, seen = (c_void_p * len(watched))(*watched), (ctypes.c_ubyte * len(watched))()
     elapsed = _library().kc_call(
         *(byref(control), generation, slots, len(slots), what, limit_ns, child, runner),
-        *(None if phase is None else byref(phase), addresses, seen, len(watched), byref(disturbed)),
+        *(None if phase is None else byref(phase), addresses, seen, len(watched)),
+        *(byref(woken) if touch else None, byref(disturbed)),
     )
-    return Timing(elapsed, disturbed.value, seen=bytes(seen))
+    return Timing(elapsed, disturbed.value, seen=bytes(seen), woken_ns=woken.value)
 
 
 def keep_warm(phase: c_int, runner: int) -> None:

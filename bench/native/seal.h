@@ -81,8 +81,10 @@
 #define KC_OLD_READ_FILES REFUSE(statfs, EACCES)
 #endif
 /* A GPU: its library asks the driver by ioctl, maps what it is given, and opens files of the driver when it first needs
-   them. No program can be started, no process, no socket; code can be mapped, which the driver does. */
+   them. No program can be started, no process, no socket; code can be mapped, which the driver does. No thread: one
+   could launch work on a call's values while the device changes hands, before the clock starts. */
 #define KC_DEVICE                                                                                                    \
+  ON(clone, 1), RETURN(KILL),                                                                                        \
   ALLOW(ioctl), ALLOW(mmap), ALLOW(mprotect), ALLOW(mremap), ALLOW(madvise), ALLOW(openat), ALLOW(readlinkat),       \
   ALLOW(faccessat), ALLOW(fcntl), ALLOW(dup), ALLOW(pread64), ALLOW(getdents64), ALLOW(ppoll), ALLOW(eventfd2),      \
   ALLOW(sched_setaffinity), ALLOW(mbind), ALLOW(get_mempolicy), ALLOW(set_mempolicy), ALLOW(memfd_create),           \

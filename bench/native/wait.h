@@ -63,14 +63,16 @@ static inline void kc_finish_stores(void) {
 }
 
 /* What stands around a call on a GPU: `begin` before it, `end` after it, which waits for all that was launched and
-   returns how long (ns) that took by the device's own clock; `touch` makes the device this process's again. */
+   returns how long (ns) that took by the device's own clock. `nothing` launches a kernel that does nothing, `touch`
+   makes the device this process's again. */
 struct kc_around {
-  void (*touch)(void), (*begin)(void);
+  void (*touch)(void), (*begin)(void), (*nothing)(void);
   int64_t (*end)(void);
 };
 
 /* Answer calls with `call` until the judge sends a negative generation. An empty call stays in here: what it
-   takes is nobody's to stretch, and what lies in the buffers meanwhile nobody's to look at. */
+   takes is nobody's to stretch, and what lies in the buffers meanwhile nobody's to look at. On a GPU it launches one
+   kernel, as every call must. */
 static inline void kc_serve(struct kc_control *c, void (*call)(void), const struct kc_around *around) {
   uint64_t fp = kc_fp_state();
   for (int64_t last = 0, own_ns = 0;;) {
@@ -83,6 +85,7 @@ static inline void kc_serve(struct kc_control *c, void (*call)(void), const stru
     int64_t start = kc_own_now();
     if (around) around->begin();
     if (c->what == KC_KERNEL) call();
+    else if (around) around->nothing();
     int64_t device_ns = around ? around->end() : 0;
     kc_finish_stores();
     own_ns = around ? device_ns : kc_own_now() - start;

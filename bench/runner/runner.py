@@ -49,8 +49,9 @@ DISTURBED_SHARE, DISTURBED_NS = 0.01, 30_000
 LOG_TAIL_BYTES, REPORT_BYTES = 4096, 64 << 10
 # A sanitizer puts red zones around everything on the stack.
 CHECKED_STACK_BYTES = 256 << 20
-# The two clocks of a call, ours without its empty call, may differ by so much.
-AGREE_NS, AGREE_SHARE = 100_000, 0.002
+# The two clocks of a call, ours without its empty call, may differ by so much; on a GPU, where ours starts when the
+# process is awake, by less.
+AGREE_NS, AGREE_ON_DEVICE_NS, AGREE_SHARE = 100_000, 20_000, 0.002
 # What is taken off a call's time is small: an empty call never leaves the native loop, which has to be woken for it.
 EMPTY_MOST_NS = 100_000
 
@@ -113,9 +114,13 @@ class Runner:
             JudgeFault: the process could not be started at all.
         """
         self._await(self._waits)
+        threads = self.watched.threads()
         self._control.admitted = 1
         self._await(self._loaded)
         self.pause()
+        if self.on_device and self.watched.threads() > threads:
+            message = "it starts threads of the host when it is loaded; a kernel for a GPU has no use for them"
+            raise Rejected(Outcome.POLICY, "threads", {"message": message}, tail(self._log))
         if timed:
             self.urgent = make_urgent(self.pid)
             self._calibrate()
@@ -204,12 +209,11 @@ class Runner:
     def _empty_calls(self, count: int) -> Iterator[tuple[int, int]]:
         """Time (ns) of empty calls, waking and stopping included, and how long the process had no core meanwhile."""
         for _ in range(count):
-            self._touch()
             ran_before, waited_before = self.watched.ran_and_waited_ns()
             with urgent(), warm(self._cores, WARM_LEAST_NS, self.pid) as phase:
                 timing = self._checked(self._call((), What.EMPTY, EMPTY_LIMIT_NS, phase), "wake")
             self.pause()
-            yield timing.elapsed_ns, self._away_ns(timing.elapsed_ns, ran_before, waited_before)
+            yield timing.elapsed_ns, self._away_ns(timing, ran_before, waited_before)
 
     def _calibrate(self) -> None:
         """What the bracket itself costs on this runner in this session."""
@@ -223,14 +227,15 @@ class Runner:
             f"an empty call takes {self.empty_ns} ns, more than {EMPTY_MOST_NS}; grade again on a quieter machine"
         )
 
-    def _away_ns(self, elapsed_ns: int, ran_before: int, waited_before: int) -> int:
+    def _away_ns(self, timing: Timing, ran_before: int, waited_before: int) -> int:
         """How long of the last call the main thread had no core; one that waits for others of its own is rightly off.
 
         Where the kernel counts nothing, the time that it has waited for a core is all there is.
         """
         ran_ns, waited_ns = self.watched.ran_and_waited_ns()
         counted = ran_ns > 0 and self.watched.alone()
-        return elapsed_ns - (ran_ns - ran_before) if counted else waited_ns - waited_before
+        awake_ns = timing.woken_ns + timing.elapsed_ns
+        return awake_ns - (ran_ns - ran_before) if counted else waited_ns - waited_before
 
     def describe(self, nbytes: Sequence[int]) -> None:
         """Tell a checked runner how many bytes each argument of the coming call has (0 where it is no array)."""
@@ -262,7 +267,6 @@ class Runner:
         Raises:
             Rejected: outcome `timeout`, `crashed` or `resource`, or `tampered`: see `_check_stance`.
         """
-        self._touch()
         ran_before, waited_before = self.watched.ran_and_waited_ns()
         warm_ns = min(max(self._last_ns, WARM_LEAST_NS), WARM_MOST_NS) if timed else 0
         with (
@@ -276,7 +280,7 @@ class Runner:
             message = "the kernel went on writing after it had said that it was done; finish all work before returning"
             raise Rejected(Outcome.TAMPERED, "state", {"message": message})
         self._check_stance(stage)
-        away_ns = self._away_ns(timing.elapsed_ns, ran_before, waited_before) - self._empty_away_ns
+        away_ns = self._away_ns(timing, ran_before, waited_before) - self._empty_away_ns
         elapsed_ns = max(timing.elapsed_ns - self.empty_ns, RESOLUTION_NS)
         bound_ns = max(elapsed_ns * DISTURBED_SHARE, DISTURBED_NS)
         if -away_ns > bound_ns:  # it went on after it had said that it was done: that is part of its time
@@ -284,7 +288,7 @@ class Runner:
         self._last_ns = elapsed_ns
         taken = away_ns > bound_ns
         offset_ns = elapsed_ns - self._control.own_ns
-        agree_ns = AGREE_NS + elapsed_ns * AGREE_SHARE
+        agree_ns = (AGREE_ON_DEVICE_NS if self.on_device else AGREE_NS) + elapsed_ns * AGREE_SHARE
         # Ours shows more where waking took long, theirs where it worked on a call that was over for us.
         return Timing(
             elapsed_ns, timing.disturbed + int(taken or offset_ns > agree_ns), offset_ns, offset_ns < -agree_ns
@@ -300,12 +304,6 @@ class Runner:
                 raise self._gone(stage)
             raise Rejected(Outcome.TAMPERED, "state", {"message": f"the kernel changed {changed}"})
 
-    def _touch(self) -> None:
-        """Make a GPU this process's: the judge used it last, and the switch between the two is nobody's time."""
-        if self.on_device:
-            self._checked(self._call((), What.TOUCH, EMPTY_LIMIT_NS, None), "wake")
-            self.pause()
-
     def _call(
         self,
         slots: Sequence[int],
@@ -314,11 +312,16 @@ class Runner:
         phase: ctypes.c_int | None,
         watched: Sequence[int] = (),
     ) -> Timing:
-        """One call; the process is stopped before it and after it."""
-        self._generation += 1
+        """One call; the process is stopped before it and after it.
+
+        On a GPU the judge used it last: the switch between the two is nobody's time.
+        """
+        self._generation += 2 if self.on_device else 1
         words = (ctypes.c_int64 * len(slots))(*slots)
         processes = self._process.pid, self.pid
-        return helper.call(self._control, self._generation, words, what, limit_ns, *processes, phase, watched)
+        return helper.call(
+            self._control, self._generation, words, what, limit_ns, *processes, phase, watched, self.on_device
+        )
 
     def _checked(self, timing: Timing, stage: str, limit_ns: int = EMPTY_LIMIT_NS) -> Timing:
         if timing.elapsed_ns == CALL_TIMEOUT and self.watched.held():

@@ -71,9 +71,13 @@ class Watched:
         state, count = self._main()
         return state in "ZX" and count <= 1
 
+    def threads(self) -> int:
+        """How many threads it has."""
+        return self._main()[1]
+
     def alone(self) -> bool:
         """Whether the main thread is the only one."""
-        return self._main()[1] <= 1
+        return self.threads() <= 1
 
     def ran_and_waited_ns(self) -> tuple[int, int]:
         """How long (ns) the main thread has had a core, and has stood ready without one, in all its life.

@@ -121,21 +121,19 @@ def empty(slot: Slot) -> Iterator[Line]:
                 yield single(f"empty call, p{percent}", quantile(calls, percent / 100), "ns", n=count)
             yield single("empty call: what is taken off each time", runner.empty_ns, "ns", note="the least of 15")
             turns = range(max(count // 5, 2))
-            switched = [after_the_judge(slot, runner, What.EMPTY) for _ in turns]
-            yield spread("empty call, after the judge used the device and without the touch", switched, "ns")
-            touches = [after_the_judge(slot, runner, What.TOUCH) for _ in turns]
-            yield spread("the touch itself, after the judge used the device", touches, "ns")
+            woken = [woken_ns(slot, runner) for _ in turns]
+            yield spread("waking it, and the device's switch to it, which the judge used last", woken, "ns")
             trips = [slot.gpu.round_trip_ns() for _ in turns]
             yield spread("the judge's own empty kernel beside a stopped runner", trips, "ns")
 
 
-def after_the_judge(slot: Slot, runner: Runner, what: What) -> int:
-    """ns of a call right after the judge has flushed the device's caches."""
+def woken_ns(slot: Slot, runner: Runner) -> int:
+    """ns until a runner can be called, right after the judge has flushed the device's caches; nobody's time."""
     slot.gpu.flush()
     with urgent(), warm(slot.court.cores.timing, WARM_LEAST_NS, runner.pid) as phase:
-        timing = runner._checked(runner._call((), what, EMPTY_LIMIT_NS, phase), "wake")
+        timing = runner._checked(runner._call((), What.EMPTY, EMPTY_LIMIT_NS, phase), "wake")
     runner.pause()
-    return timing.elapsed_ns
+    return timing.woken_ns
 
 
 def clocks(slot: Slot) -> Iterator[Line]:
