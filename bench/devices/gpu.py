@@ -109,6 +109,8 @@ _SIGNATURES: Mapping[str, tuple[Any, ...]] = {
 class Gpu:
     """The first device that this process sees. Everything here waits until the device has done it.
 
+    `take_back` is the address of a native function that waits until the device is this process's again.
+
     Each method raises JudgeFault when the device fails: no submission runs in this process.
     """
 
@@ -118,6 +120,7 @@ class Gpu:
         self._copy_rate: float | None = None
         self._library = ctypes.CDLL(str(own_library(kit, "judge.hip")))
         self._library.kc_gpu_why.restype = c_char_p
+        self.take_back = ctypes.cast(self._library.kc_gpu_take_back, c_void_p).value or 0
         for name, arguments in _SIGNATURES.items():
             getattr(self._library, f"kc_gpu_{name}").argtypes = arguments
         facts = _Facts()

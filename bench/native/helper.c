@@ -68,24 +68,31 @@ static int64_t ask(struct kc_control *c, int64_t generation, int64_t what, const
   return start;
 }
 
+/* A GPU changes hands for a call: how long (ns) it took until the runner was awake and had it, and from the end of the
+   call until `take_back` had it here again. Work that goes on after its end delays that. */
+struct kc_switch {
+  int (*take_back)(void);
+  int64_t woken_ns, back_ns;
+};
+
 /* One call of the stopped process `runner`: deliver `slot`, let it go on, spin until done, stop it. Returns elapsed ns,
    CALL_TIMEOUT or CALL_DIED. The clock runs whenever the process does: it has seen nothing of this call's values before
    the start, and what it says is done, it has no time left to finish. *phase tells `kc_keep_warm` to wake it; where
    that is null, this thread does. What bytes `watched` hold in the moment of done goes into `seen`. *disturbed counts how
    often the kernel took this thread off its core meanwhile: such a time is none.
 
-   With `woken_ns` the process first makes a GPU its own again, which is the call before this one, and the clock starts
-   when it has; that took *woken_ns. Its one thread stands in the waiting loop then. */
+   With `device` the process first makes a GPU its own, which is the call before this one, and the clock starts when it
+   has: its one thread stands in the waiting loop then. */
 int64_t kc_call(struct kc_control *c, int64_t generation, const int64_t *slot, int64_t count, int64_t what,
                 int64_t limit_ns, int pid, int runner, _Atomic int *phase, const volatile unsigned char *const *watched,
-                unsigned char *seen, int64_t watched_count, int64_t *woken_ns, int64_t *disturbed) {
+                unsigned char *seen, int64_t watched_count, struct kc_switch *device, int64_t *disturbed) {
   int64_t before = preemptions();
-  int64_t start = woken_ns ? ask(c, generation - 1, KC_TOUCH, 0, 0) : ask(c, generation, what, slot, count);
+  int64_t start = device ? ask(c, generation - 1, KC_TOUCH, 0, 0) : ask(c, generation, what, slot, count);
   if (phase) atomic_store_explicit(phase, BEGINS, memory_order_release);
   else kill(runner, SIGCONT);
-  if (woken_ns) {
-    *woken_ns = until_done(c, generation - 1, start, limit_ns, pid, runner);
-    if (*woken_ns < 0) return *woken_ns;
+  if (device) {
+    device->woken_ns = until_done(c, generation - 1, start, limit_ns, pid, runner);
+    if (device->woken_ns < 0) return device->woken_ns;
     before = preemptions();
     start = ask(c, generation, what, slot, count);
   }
@@ -95,6 +102,10 @@ int64_t kc_call(struct kc_control *c, int64_t generation, const int64_t *slot, i
   if (phase) atomic_store_explicit(phase, OVER, memory_order_release);
   kill(runner, SIGSTOP);
   *disturbed = preemptions() - before;
+  if (device && device->take_back) {
+    device->take_back();
+    device->back_ns = now_ns() - start - elapsed;
+  }
   return elapsed;
 }
 

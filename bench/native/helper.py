@@ -90,7 +90,7 @@ def _library() -> ctypes.CDLL:
     library = ctypes.CDLL(str(build("helper.c", ".so", ("-O3", "-march=native", "-fPIC", "-shared"))))
     library.kc_call.restype = c_int64
     library.kc_call.argtypes = [c_void_p, c_int64, c_void_p, *[c_int64] * 3, c_int, c_int, c_void_p]
-    library.kc_call.argtypes += [c_void_p, c_void_p, c_int64, POINTER(c_int64), POINTER(c_int64)]
+    library.kc_call.argtypes += [c_void_p, c_void_p, c_int64, POINTER(Switch), POINTER(c_int64)]
     library.kc_keep_warm.argtypes = [c_void_p, c_int]
     library.kc_fill.argtypes = [c_void_p, c_int64, c_char_p, c_char_p, c_uint64, c_uint64, c_uint64]
     library.kc_poison.argtypes = [c_void_p, c_int64, c_uint64]
@@ -113,8 +113,9 @@ class Timing:
     """One call: elapsed ns on the judge's clock, or CALL_TIMEOUT / CALL_DIED; times the clock was disturbed.
 
     `offset_ns` is what the judge's clock shows above the runner's own, `strayed` that the runner's shows more by far;
-    both are known of a whole call alone. `seen` is what the watched bytes held when it said that it was done. Making a
-    GPU its own again took `woken_ns` before the clock started.
+    both are known of a whole call alone. `seen` is what the watched bytes held when it said that it was done. A GPU was
+    the runner's after `woken_ns`, when the clock started, and the judge's again `back_ns` after the end, which is
+    `late_ns` more than after an empty call.
     """
 
     elapsed_ns: int
@@ -123,6 +124,14 @@ class Timing:
     strayed: bool = False
     seen: bytes = b""
     woken_ns: int = 0
+    back_ns: int = 0
+    late_ns: int = 0
+
+
+class Switch(ctypes.Structure):
+    """Mirror of `struct kc_switch` (helper.c); `take_back` is a function's address."""
+
+    _fields_ = (("take_back", c_void_p), ("woken_ns", c_int64), ("back_ns", c_int64))
 
 
 def call(
@@ -135,24 +144,25 @@ def call(
     runner: int,
     phase: c_int | None,
     watched: Sequence[int] = (),
-    touch: bool = False,
+    switch: Switch | None = None,
 ) -> Timing:
     """Ask a stopped runner for one call and time it; `slots` is a ctypes array of int64.
 
-    Waking is in the time. With `touch` it is not, nor is making the GPU the runner's: generation - 1 is for that.
+    Waking is in the time. With a `switch` of the device it is not: generation - 1 is for that.
 
     `child` is the process of ours whose end is the runner's; the process `runner` is stopped the moment it answers. It
     is woken by `keep_warm`, which waits for `phase`, if there is one. `watched` are addresses of bytes, here, that must
     not change after that moment.
     """
-    disturbed, woken = c_int64(), c_int64()
+    disturbed = c_int64()
     addresses, seen = (c_void_p * len(watched))(*watched), (ctypes.c_ubyte * len(watched))()
     elapsed = _library().kc_call(
         *(byref(control), generation, slots, len(slots), what, limit_ns, child, runner),
         *(None if phase is None else byref(phase), addresses, seen, len(watched)),
-        *(byref(woken) if touch else None, byref(disturbed)),
+        *(None if switch is None else byref(switch), byref(disturbed)),
     )
-    return Timing(elapsed, disturbed.value, seen=bytes(seen), woken_ns=woken.value)
+    woken_ns, back_ns = (switch.woken_ns, switch.back_ns) if switch else (0, 0)
+    return Timing(elapsed, disturbed.value, seen=bytes(seen), woken_ns=woken_ns, back_ns=back_ns)
 
 
 def keep_warm(phase: c_int, runner: int) -> None:

@@ -344,6 +344,12 @@ EXPORTED int kc_gpu_copy_rate(double *rate) {
 
 __global__ void nothing() {}
 
+/* Wait until the device is ours, which another process's work had. */
+EXPORTED int kc_gpu_take_back() {
+  nothing<<<1, 1>>>();
+  return kc_gpu_wait();
+}
+
 /* How long (ns) a kernel that does nothing takes from here, once the device is ours: where somebody else's work runs
    meanwhile, the device takes turns, and this takes a turn more. */
 EXPORTED int kc_gpu_round_trip(int64_t *ns) {

@@ -52,6 +52,9 @@ CHECKED_STACK_BYTES = 256 << 20
 # The two clocks of a call, ours without its empty call, may differ by so much; on a GPU, where ours starts when the
 # process is awake, by less.
 AGREE_NS, AGREE_ON_DEVICE_NS, AGREE_SHARE = 100_000, 20_000, 0.002
+# A GPU is the judge's again after a call in the same time as after an empty one, give or take so much: it takes longer
+# where work goes on that the call was to have waited for.
+LATE_NS, LATE_SHARE = 50_000, 0.02
 # What is taken off a call's time is small: an empty call never leaves the native loop, which has to be woken for it.
 EMPTY_MOST_NS = 100_000
 
@@ -90,7 +93,8 @@ class Runner:
         self.pid = 0
         self.urgent = False
         self._cores = tuple(cores)
-        self._last_ns = self._empty_away_ns = self.empty_ns = 0
+        self._switch = helper.Switch(arena.memory.take_back) if kit else None
+        self._last_ns = self._empty_away_ns = self._empty_back_ns = self.empty_ns = 0
         control = (str(self._fd), ",".join(str(core) for core in cores))
         sealed = sandbox.level > Level.LIMITS
         command = runner_command(artifact, arena, folder, control, sealed, workspace, checks, kit)
@@ -206,21 +210,23 @@ class Runner:
                 message = f"the kernel's process does not stop within {STOP_S:.0f} s; wait for no other process"
                 raise Rejected(Outcome.TAMPERED, "state", {"message": message})
 
-    def _empty_calls(self, count: int) -> Iterator[tuple[int, int]]:
-        """Time (ns) of empty calls, waking and stopping included, and how long the process had no core meanwhile."""
+    def _empty_calls(self, count: int) -> Iterator[tuple[Timing, int]]:
+        """Empty calls, waking and stopping included, and how long (ns) the process had no core meanwhile."""
         for _ in range(count):
             ran_before, waited_before = self.watched.ran_and_waited_ns()
             with urgent(), warm(self._cores, WARM_LEAST_NS, self.pid) as phase:
                 timing = self._checked(self._call((), What.EMPTY, EMPTY_LIMIT_NS, phase), "wake")
             self.pause()
-            yield timing.elapsed_ns, self._away_ns(timing, ran_before, waited_before)
+            yield timing, self._away_ns(timing, ran_before, waited_before)
 
     def _calibrate(self) -> None:
         """What the bracket itself costs on this runner in this session."""
         for _ in range(CALIBRATIONS):
-            elapsed, away = zip(*self._empty_calls(EMPTY_CALLS), strict=True)
+            timings, away = zip(*self._empty_calls(EMPTY_CALLS), strict=True)
             # The least, not the usual: too little taken off makes no call shorter than it was.
-            self.empty_ns, self._empty_away_ns = min(elapsed), round(statistics.median(away))
+            self.empty_ns = min(timing.elapsed_ns for timing in timings)
+            self._empty_away_ns = round(statistics.median(away))
+            self._empty_back_ns = round(statistics.median(timing.back_ns for timing in timings))
             if self.empty_ns <= EMPTY_MOST_NS:
                 return
         raise JudgeFault(
@@ -230,12 +236,14 @@ class Runner:
     def _away_ns(self, timing: Timing, ran_before: int, waited_before: int) -> int:
         """How long of the last call the main thread had no core; one that waits for others of its own is rightly off.
 
-        Where the kernel counts nothing, the time that it has waited for a core is all there is.
+        Where the kernel counts nothing, the time that it has waited for a core is all there is. On a GPU it is not in
+        the call's time that the process wakes; who loses the core in a call shows in what the device's clock says.
         """
+        if self.on_device:
+            return 0
         ran_ns, waited_ns = self.watched.ran_and_waited_ns()
         counted = ran_ns > 0 and self.watched.alone()
-        awake_ns = timing.woken_ns + timing.elapsed_ns
-        return awake_ns - (ran_ns - ran_before) if counted else waited_ns - waited_before
+        return timing.elapsed_ns - (ran_ns - ran_before) if counted else waited_ns - waited_before
 
     def describe(self, nbytes: Sequence[int]) -> None:
         """Tell a checked runner how many bytes each argument of the coming call has (0 where it is no array)."""
@@ -289,9 +297,15 @@ class Runner:
         taken = away_ns > bound_ns
         offset_ns = elapsed_ns - self._control.own_ns
         agree_ns = (AGREE_ON_DEVICE_NS if self.on_device else AGREE_NS) + elapsed_ns * AGREE_SHARE
+        late_ns = timing.back_ns - self._empty_back_ns
         # Ours shows more where waking took long, theirs where it worked on a call that was over for us.
-        return Timing(
-            elapsed_ns, timing.disturbed + int(taken or offset_ns > agree_ns), offset_ns, offset_ns < -agree_ns
+        return replace(
+            timing,
+            elapsed_ns=elapsed_ns,
+            disturbed=timing.disturbed + int(taken or offset_ns > agree_ns),
+            offset_ns=offset_ns,
+            late_ns=late_ns,
+            strayed=offset_ns < -agree_ns or late_ns > LATE_NS + elapsed_ns * LATE_SHARE,
         )
 
     def _check_stance(self, stage: str) -> None:
@@ -320,7 +334,7 @@ class Runner:
         words = (ctypes.c_int64 * len(slots))(*slots)
         processes = self._process.pid, self.pid
         return helper.call(
-            self._control, self._generation, words, what, limit_ns, *processes, phase, watched, self.on_device
+            self._control, self._generation, words, what, limit_ns, *processes, phase, watched, self._switch
         )
 
     def _checked(self, timing: Timing, stage: str, limit_ns: int = EMPTY_LIMIT_NS) -> Timing:

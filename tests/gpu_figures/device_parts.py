@@ -116,13 +116,15 @@ def empty(slot: Slot) -> Iterator[Line]:
         task, path = spinning.write(folder, spinning.CANDIDATE_UNITS)
         with running(slot.court, task, [{"n": 64, "passes": 1}], path) as (_, runner):
             count = slot.extent.empty_calls
-            calls = [ns for ns, _ in runner._empty_calls(count)]
+            timings = [timing for timing, _ in runner._empty_calls(count)]
+            calls = [timing.elapsed_ns for timing in timings]
             for percent in (10, 50, 90, 99):
                 yield single(f"empty call, p{percent}", quantile(calls, percent / 100), "ns", n=count)
             yield single("empty call: what is taken off each time", runner.empty_ns, "ns", note="the least of 15")
             turns = range(max(count // 5, 2))
             woken = [woken_ns(slot, runner) for _ in turns]
             yield spread("waking it, and the device's switch to it, which the judge used last", woken, "ns")
+            yield spread("the device's switch back", [timing.back_ns for timing in timings], "ns")
             trips = [slot.gpu.round_trip_ns() for _ in turns]
             yield spread("the judge's own empty kernel beside a stopped runner", trips, "ns")
 
@@ -169,6 +171,8 @@ def clock_figures(length_ns: int, timings: list[Timing]) -> Iterator[Line]:
     yield spread(f"{about}: judge's clock", [call.elapsed_ns / 1e3 for call in kept], "us", note=note)
     yield spread(f"{about}: device's events", [(call.elapsed_ns - call.offset_ns) / 1e3 for call in kept], "us")
     yield spread(f"{about}: judge's clock less the device's", [call.offset_ns / 1e3 for call in kept], "us")
+    late = [call.late_ns / 1e3 for call in timings]
+    yield spread(f"{about}: the device's switch back, less that after an empty call", late, "us")
 
 
 # Another's stopwatch
