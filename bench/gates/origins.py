@@ -51,13 +51,13 @@ def check_read_for_a_gpu(source: Path, folders: Sequence[Path]) -> None:
         Rejected: (`policy`, `include`) it read another file.
     """
     noted = source.with_suffix(READ)
-    own = (*folders, Path("/usr/include"), Path("/usr/lib"))
+    own = tuple(f"{folder}/" for folder in (*folders, "/usr/include", "/usr/lib"))
     text = noted.read_text(encoding="utf-8", errors="replace") if noted.is_file() else ""
     assembled = (path for path in files_read(source) if not PASSING.fullmatch(path))
     for path in dict.fromkeys([*(found["file"] for found in _MARKER.finditer(text)), *assembled]):
-        real = Path(os.path.normpath(path))
-        built_in = path.startswith("<") or path == source.name or _lies_beside(str(real), nvidia.HEADERS)
-        if not built_in and not any(real.is_relative_to(folder) for folder in own):
+        real = os.path.normpath(path)
+        built_in = path.startswith("<") or path == source.name or real.startswith(own)
+        if not built_in and not _lies_beside(real, nvidia.HEADERS):
             raise included(path)
 
 
