@@ -140,7 +140,7 @@ def woken_ns(slot: Slot, runner: Runner) -> int:
 
 def clocks(slot: Slot) -> Iterator[Line]:
     """The judge's clock, less an empty call, against the device's events, over calls of very different lengths."""
-    apart_us = []
+    apart_us, lengths_us = [], []
     with scratch_folder() as folder:
         task, path = spinning.write(folder, spinning.CANDIDATE_UNITS)
         size = task.size(slot.extent.large)["n"]
@@ -158,9 +158,12 @@ def clocks(slot: Slot) -> Iterator[Line]:
                 timings = calls(max(round(wanted), 1), slot.extent.calls)
                 yield from clock_figures(slot.extent.lengths_ns[turn], timings)
                 apart_us.append(median(call.offset_ns for call in calm(timings)) / 1e3)
+                lengths_us.append(median(call.elapsed_ns for call in calm(timings)) / 1e3)
     if len(apart_us) > 1:
         what = "judge's clock less the device's: largest less smallest of the medians"
         yield single(what, max(apart_us) - min(apart_us), "us", CONSTANT_US, n=len(apart_us))
+        gained = (apart_us[-1] - apart_us[0]) / (lengths_us[-1] - lengths_us[0])
+        yield single("judge's clock gains on the device's", 1e6 * gained, "ppm", note="two clocks of their own rate")
 
 
 def clock_figures(length_ns: int, timings: list[Timing]) -> Iterator[Line]:
