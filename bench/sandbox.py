@@ -210,13 +210,16 @@ class Sandbox:
         output: IO[bytes],
         pass_fds: Sequence[int],
         visible: Sequence[Path] = (),
+        writes: bool = False,
     ) -> "subprocess.Popen[bytes]":
         """Start an untrusted command in `folder`; what it prints goes to `output`, for the log alone.
 
-        It sees, beside the toolchain and `folder`, the files and folders of `visible`, all of these read-only.
+        It sees, beside the toolchain and `folder`, the files and folders of `visible`, all of these read-only but for
+        `folder` if it `writes` there.
         """
         self._hand_over(folder)
-        view = toolchain().with_more([*visible, folder], devices=self.devices)
+        view = toolchain().with_more(visible, devices=self.devices)
+        view = view.with_more(writable=[folder]) if writes else view.with_more([folder])
         shut_in = self._shut_in(argv, limits, view, folder)
         environment = self.environment(folder)
         return process.spawn(shut_in, output=output, pass_fds=pass_fds, cwd=folder, env=environment)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from enum import StrEnum
 
-from bench.judge.schemas import Language, SubmissionMode, not_profiled
+from bench.judge.schemas import Language, ProfileTool, SubmissionMode, not_profiled
 
 
 class Tool(StrEnum):
@@ -28,7 +28,8 @@ def why_forbidden(tool: Tool, mode: SubmissionMode, language: Language) -> str:
     if tool in _PREVIEWS and mode is SubmissionMode.BLIND:
         return "submission mode blind shows nothing before the submit"
     if tool is Tool.SYNTAX_CHECK and language not in CHECKED:
-        advice = "preview it with the score tool" if not_profiled(language) else "use the profile tool, with isa"
+        by_isa = not not_profiled(language, ProfileTool.ISA)
+        advice = "use the profile tool, with isa" if by_isa else "preview it with the score tool"
         return f"no compiler of an agent reads {language}; {advice}"
     return not_profiled(language) if tool is Tool.PROFILE else ""
 

@@ -171,8 +171,9 @@ class ProfileTool(StrEnum):
     @property
     def languages(self) -> tuple[Language, ...]:
         """What it looks into."""
-        of_cpus = self in (ProfileTool.CALLGRIND, ProfileTool.PERF)
-        return (Language.C, Language.CPP, Language.FORTRAN) if of_cpus else (Language.HIP,)
+        if self in (ProfileTool.CALLGRIND, ProfileTool.PERF):
+            return (Language.C, Language.CPP, Language.FORTRAN)
+        return Device.CUDA.languages if self is ProfileTool.NCU else (Language.HIP,)
 
 
 def not_profiled(language: Language, tool: ProfileTool | None = None) -> str:

@@ -10,11 +10,12 @@
 #define KC_MESSAGE 2048
 
 /* STARTING: the runner's own work; LOADING: from here on it is the submission that may end the process; ENDED: all
-   calls of a replay have come back. */
+   calls that a profiler watches have come back. */
 enum kc_state { KC_STARTING = 0, KC_READY = 1, KC_NOT_LOADED = 2, KC_NO_SYMBOL = 3, KC_RAISED = 4, KC_LOADING = 5, KC_ENDED = 6 };
 
-/* What a call is: of the kernel; empty, to calibrate the clock; or one that only makes a GPU this process's again. */
-enum kc_what { KC_KERNEL = 0, KC_EMPTY = 1, KC_TOUCH = 2 };
+/* What a call is: of the kernel; empty, to calibrate the clock; one that only makes a GPU this process's again; or the
+   only one, of the kernel, after which the runner ends: a profiler watches it. */
+enum kc_what { KC_KERNEL = 0, KC_EMPTY = 1, KC_TOUCH = 2, KC_WATCHED = 3 };
 
 /* In pages of its own: what a runner makes read-only before a submission runs, so that none can exchange it. */
 #if defined(__aarch64__)

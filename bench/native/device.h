@@ -13,7 +13,8 @@ enum { KC_NO_DEVICE = 72, KC_DEVICE_FAILED = 73 };
 static struct __attribute__((KC_OWN_PAGES)) {
   struct kc_control *control;
   const char *(*why)(int);
-  int (*open)(void), (*borrow)(int, int64_t, int, void **), (*touch)(void), (*begin)(void), (*nothing)(void), (*end)(int64_t *);
+  int (*open)(void), (*borrow)(int, int64_t, int, void **), (*touch)(void), (*show)(void), (*begin)(void);
+  int (*nothing)(void), (*end)(int64_t *);
   void *(*stream)(void);
 } kc_device;
 
@@ -26,6 +27,7 @@ static void kc_device_must(int error) {
   _exit(KC_DEVICE_FAILED);
 }
 static void kc_touch_device(void) { kc_device_must(kc_device.touch()); }
+static void kc_show_on_device(void) { kc_device.show(); } /* refused where no profiler is */
 static void kc_begin_on_device(void) { kc_device_must(kc_device.begin()); }
 static void kc_nothing_on_device(void) { kc_device_must(kc_device.nothing()); }
 static int64_t kc_end_on_device(void) {
@@ -33,8 +35,8 @@ static int64_t kc_end_on_device(void) {
   kc_device_must(kc_device.end(&ns));
   return ns;
 }
-static const struct kc_around kc_around_device = {kc_touch_device, kc_begin_on_device, kc_nothing_on_device,
-                                                  kc_end_on_device};
+static const struct kc_around kc_around_device = {kc_touch_device, kc_show_on_device, kc_begin_on_device,
+                                                  kc_nothing_on_device, kc_end_on_device};
 
 /* Open the device with `library`, and map every buffer that `words` describe ("fd:bytes:writable", or "-", an argument):
    where they lie goes into `base`, the stream to launch on behind them. Their descriptors are closed. Returns a message,
@@ -48,6 +50,7 @@ static const char *kc_open_device(struct kc_control *control, const char *librar
   *(void **)&kc_device.open = dlsym(found, "kc_device_open");
   *(void **)&kc_device.borrow = dlsym(found, "kc_device_borrow");
   *(void **)&kc_device.touch = dlsym(found, "kc_device_touch");
+  *(void **)&kc_device.show = dlsym(found, "kc_device_show");
   *(void **)&kc_device.begin = dlsym(found, "kc_device_begin");
   *(void **)&kc_device.nothing = dlsym(found, "kc_device_nothing");
   *(void **)&kc_device.end = dlsym(found, "kc_device_end");

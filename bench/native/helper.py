@@ -41,6 +41,7 @@ class What(IntEnum):
     KERNEL = 0
     EMPTY = 1
     TOUCH = 2
+    WATCHED = 3
 
 
 class Control(ctypes.Structure):

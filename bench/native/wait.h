@@ -12,6 +12,11 @@ static int64_t kc_own_now(void) {
   return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 
+static void kc_say(struct kc_control *c, int64_t state, const char *text) {
+  strncpy(c->message, text ? text : "", KC_MESSAGE - 1);
+  atomic_store_explicit(&c->state, state, memory_order_release);
+}
+
 static void kc_pause(void) {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -64,15 +69,15 @@ static inline void kc_finish_stores(void) {
 
 /* What stands around a call on a GPU: `begin` before it, `end` after it, which waits for all that was launched and
    returns how long (ns) that took by the device's own clock. `nothing` launches a kernel that does nothing, `touch`
-   makes the device this process's again. */
+   makes the device this process's again; `show` tells a profiler to count what follows. */
 struct kc_around {
-  void (*touch)(void), (*begin)(void), (*nothing)(void);
+  void (*touch)(void), (*show)(void), (*begin)(void), (*nothing)(void);
   int64_t (*end)(void);
 };
 
-/* Answer calls with `call` until the judge sends a negative generation. An empty call stays in here: what it
-   takes is nobody's to stretch, and what lies in the buffers meanwhile nobody's to look at. On a GPU it launches one
-   kernel, as every call must. */
+/* Answer calls with `call` until the judge sends a negative generation, or the one that a profiler watches is over. An
+   empty call stays in here: what it takes is nobody's to stretch, and what lies in the buffers meanwhile nobody's to
+   look at. On a GPU it launches one kernel, as every call must. */
 static inline void kc_serve(struct kc_control *c, void (*call)(void), const struct kc_around *around) {
   uint64_t fp = kc_fp_state();
   for (int64_t last = 0, own_ns = 0;;) {
@@ -82,19 +87,19 @@ static inline void kc_serve(struct kc_control *c, void (*call)(void), const stru
       around->touch();
       continue;
     }
+    if (around && c->what == KC_WATCHED) around->show();
     int64_t start = kc_own_now();
     if (around) around->begin();
-    if (c->what == KC_KERNEL) call();
+    if (c->what != KC_EMPTY) call();
     else if (around) around->nothing();
     int64_t device_ns = around ? around->end() : 0;
     kc_finish_stores();
     own_ns = around ? device_ns : kc_own_now() - start;
     if (kc_fp_state() != fp) c->fp_changed++;
+    if (c->what == KC_WATCHED) {
+      kc_say(c, KC_ENDED, "");
+      return;
+    }
   }
-}
-
-static void kc_say(struct kc_control *c, int64_t state, const char *text) {
-  strncpy(c->message, text ? text : "", KC_MESSAGE - 1);
-  atomic_store_explicit(&c->state, state, memory_order_release);
 }
 #endif

@@ -20,7 +20,7 @@ from bench.profilers.profiler import RECORDING_BYTES
 from bench.verdict import Rejected
 
 WALL_S = 120
-# Kernels of the judge's own, which fill and flush memory between calls.
+# Kernels of the judge's own.
 OWN_PREFIX = "kc_"
 # What ROCm says to a user who may not use the GPU, and what to do.
 NO_ACCESS_TO_AMD = {
@@ -118,7 +118,8 @@ class Findings:
 class GpuProfiler:
     """One profiler of GPUs.
 
-    `program` is looked for on PATH and in `places`; `get_it` says what to install. `passes(program, argv, folder)` are
+    `program` is looked for on PATH and in `places`; `get_it` says what to install. What it needs lies beside it and in
+    the folders `shown`; `variables` go into its environment. `passes(program, argv, folder)` are
     the commands that watch `argv` and write below `folder`, each asked for after the one before has ended.
     `read` makes sense of any output, damaged too. `known` holds what to do, by the words of a tool that may not count.
     """
@@ -130,18 +131,26 @@ class GpuProfiler:
     get_it: str
     passes: Callable[[str, Sequence[str], Path], Iterator[Pass]]
     read: Callable[[Output], Findings]
+    shown: tuple[str, ...]
     known: Mapping[str, str] = field(default_factory=dict)
+    variables: Mapping[str, str] = field(default_factory=dict)
     preset: Preset = Preset.XL
 
     def needs(self, device: Device) -> str:
         """Why a judge that grades on `device` cannot use it; empty where it can."""
         if device == self.vendor.device:
             return ""
-        return f"{self.tool} needs a GPU of {self.vendor}; this judge's device is {device}; use isa"
+        return f"{self.tool} needs a GPU of {self.vendor}; this judge's device is {device}"
 
     def found(self) -> str | None:
         """The program's path, or None where it is not installed."""
         return next(filter(None, map(shutil.which, (self.program, *self.places))), None)
+
+    def folders(self) -> list[Path]:
+        """What a process has to see to run it, beside what lies below /usr."""
+        program = Path(self.found() or self.program)
+        places = [program.parent, program.resolve().parent, *map(Path, self.shown)]
+        return [place for place in places if not place.is_relative_to("/usr")]
 
     def lacking(self) -> str:
         """Why it cannot be used on this machine; empty where it can."""
@@ -152,11 +161,20 @@ class GpuProfiler:
 Run = Callable[[Sequence[str], float], Completed]
 
 
-def watch(profiler: GpuProfiler, argv: Sequence[str], folder: Path, run: Run, limit_s: float = WALL_S) -> Findings:
+def watch(
+    profiler: GpuProfiler,
+    argv: Sequence[str],
+    folder: Path,
+    run: Run,
+    in_call: Callable[[], bool],
+    limit_s: float = WALL_S,
+) -> Findings:
     """Run the program `argv` under a profiler that writes below `folder`, within `limit_s` seconds for all passes.
 
+    `in_call()` is whether the program, when the last run ended, was in code of the submission and had not come back.
+
     Raises:
-        Rejected: it takes too long (`timeout`), or ends by a signal (`crashed`), of which nothing came without it.
+        Rejected: it takes too long (`timeout`), or ends in its own code (`crashed`), which it did not without the tool.
         EnvironmentFault: the machine or its driver does not allow it; says what to change.
         JudgeFault: a pass without which there is no profile failed.
     """
@@ -170,10 +188,10 @@ def watch(profiler: GpuProfiler, argv: Sequence[str], folder: Path, run: Run, li
             continue
         ended = run(one.argv, max(left_s, 1))
         said[one.name] = ended.output
-        if not ended.ok:
+        if not ended.ok or in_call():
             _check_allowed(profiler, Output(folder, said))
             if one.needed:
-                raise _unfinished(profiler, ended, limit_s)
+                raise _unfinished(profiler, ended, in_call(), limit_s)
             notes.append(f"{one.name}: not collected ({_last_line(ended.output) or how_it_ended(ended)})")
     output = Output(folder, said)
     _check_allowed(profiler, output)
@@ -191,13 +209,13 @@ def _check_allowed(profiler: GpuProfiler, output: Output) -> None:
                 raise EnvironmentFault(f"{profiler.tool} cannot count here ({words}): {advice}")
 
 
-def _unfinished(profiler: GpuProfiler, ended: Completed, limit_s: float) -> Exception:
+def _unfinished(profiler: GpuProfiler, ended: Completed, in_call: bool, limit_s: float) -> Exception:
     tool, said = profiler.tool, ended.output
     detail = {"stage": "profile"}
     if ended.timed_out:
         message = f"it took more than {limit_s:g} s under {tool} at preset {profiler.preset}; do less work in a call"
         return Rejected(Outcome.TIMEOUT, "time", {"message": message, **detail}, said)
-    if ended.signal:
+    if in_call:
         message = f"it passed a call by itself, but ended under {tool} ({how_it_ended(ended)}); see the log's end"
         return Rejected(Outcome.CRASHED, "profiler", {"message": message, **detail}, said)
     return JudgeFault(f"{tool} could not profile the call ({how_it_ended(ended)}): {said[-500:]}")

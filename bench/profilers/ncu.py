@@ -1,7 +1,7 @@
 """ncu: how close each kernel comes to the peaks of an NVIDIA GPU, what limits it, and NVIDIA's own advice.
 
-Options and columns as the documentation of Nsight Compute 2023.3 to 2025 gives them ("Nsight Compute CLI"). Not run on
-a device yet.
+Options and columns as the documentation of Nsight Compute 2023.3 to 2025 gives them ("Nsight Compute CLI"). Options,
+section names and exit codes were seen with 2024.1, without a device; no counters were.
 """
 
 from collections import defaultdict
@@ -32,11 +32,11 @@ _LIMITS = {
 
 
 def passes(program: str, argv: Sequence[str], folder: Path) -> Iterator[Pass]:
-    """One run; ncu repeats each launch by itself. The judge's clock is not ncu's to set."""
+    """One run; ncu repeats each launch of the call by itself. The judge's clock is not ncu's to set."""
     chosen = ("--set", "detailed", "--metrics", ",".join((CONFLICTS, SHARED, *LOCAL)))
-    how = ("--clock-control", "none", "--target-processes", "all", "--launch-count", str(LAUNCHES))
+    how = ("--clock-control", "none", "--target-processes", "all", "--profile-from-start", "off")
     written = ("--csv", "--page", "details", "--print-units", "base", "--log-file", str(folder / LOG))
-    yield Pass("ncu", (program, *written, *chosen, *how, *argv))
+    yield Pass("ncu", (program, *written, *chosen, *how, "--launch-count", str(LAUNCHES), *argv))
 
 
 @dataclass
@@ -130,10 +130,15 @@ PROFILER = GpuProfiler(
     get_it="install Nsight Compute (it comes with CUDA), and put /usr/local/cuda/bin on PATH",
     passes=passes,
     read=read,
+    shown=("/opt/nvidia",),
     known={
         "ERR_NVGPUCTRPERM": (
-            "the driver shows counters to administrators alone; load its module nvidia with "
-            "NVreg_RestrictProfilingToAdminUsers=0, or give the judge's container CAP_SYS_ADMIN"
+            "the driver shows counters to administrators alone, and a submission is none; load its module nvidia with "
+            "NVreg_RestrictProfilingToAdminUsers=0, or, for one's own files, run as root with KCOURT_SANDBOX=limits"
         ),
+        "failed to connect to the CUDA driver": "the driver and this Nsight Compute do not go together; update either",
+        "driver resource was unavailable": "something else counts on this GPU; stop it, such as DCGM's profiling",
     },
+    # Its sections are read where they are installed, and not copied to a home.
+    variables={"NV_COMPUTE_PROFILER_DISABLE_STOCK_FILE_DEPLOYMENT": "1"},
 )

@@ -152,5 +152,6 @@ PROFILER = GpuProfiler(
     ),
     passes=passes,
     read=read,
+    shown=("/opt/rocm",),
     known=NO_ACCESS_TO_AMD,
 )

@@ -166,5 +166,6 @@ PROFILER = GpuProfiler(
     get_it="install ROCm 6.2 or later with rocprofiler-sdk, and put /opt/rocm/bin on PATH",
     passes=passes,
     read=read,
+    shown=("/opt/rocm",),
     known=NO_ACCESS_TO_AMD,
 )

@@ -21,7 +21,7 @@ REHEARSALS = "rehearsals.json"
 
 @dataclass(frozen=True)
 class Command:
-    """argv up to the call shim, and what it needs to see beside the toolchain."""
+    """argv, and what it needs to see beside the toolchain."""
 
     argv: tuple[str, ...]
     visible: tuple[Path, ...]
@@ -29,6 +29,7 @@ class Command:
 
 def runner_command(
     artifact: Artifact,
+    shim: Path,
     arena: Arena,
     folder: Path,
     control: Sequence[str],
@@ -39,10 +40,13 @@ def runner_command(
 ) -> Command:
     """`control` are the first arguments of all: the descriptor of the control page, and the cores."""
     if artifact.language is Language.TRITON:
-        return _triton(arena, folder, control, sealed, workspace, kit)
-    if artifact.language is Language.PYTHON:
-        return _python(artifact, control, sealed)
-    return _native(control, sealed, checks, kit)
+        runner = _triton(arena, folder, control, sealed, workspace, kit)
+    elif artifact.language is Language.PYTHON:
+        runner = _python(artifact, control, sealed)
+    else:
+        runner = _native(control, sealed, checks, kit)
+    lent = (str(shim), str(artifact.path), arena.task.name, *arena.descriptions(workspace))
+    return Command((*runner.argv, *lent), (*runner.visible, shim, artifact.path))
 
 
 def _native(control: Sequence[str], sealed: bool, checks: tuple[str, ...], kit: Kit | None) -> Command:

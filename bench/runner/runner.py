@@ -97,8 +97,7 @@ class Runner:
         self._last_ns = self._empty_away_ns = self._empty_back_ns = self.empty_ns = 0
         control = (str(self._fd), ",".join(str(core) for core in cores))
         sealed = sandbox.level > Level.LIMITS
-        command = runner_command(artifact, arena, folder, control, sealed, workspace, checks, kit)
-        argv = [*command.argv, str(shim), str(artifact.path), arena.task.name, *arena.descriptions(workspace)]
+        command = runner_command(artifact, shim, arena, folder, control, sealed, workspace, checks, kit)
         lent = arena.lent(workspace)
         fds = [self._fd, *(buffer.fd for buffer in lent)]
         limits = run_limits(sum(buffer.size for buffer in lent), CPU_S)
@@ -106,9 +105,8 @@ class Runner:
             limits = replace(limits, memory_bytes=None, stack_bytes=CHECKED_STACK_BYTES)
         if self.on_device:  # its library maps all memory that a device could address
             limits = replace(limits, memory_bytes=None)
-        visible = [*command.visible, shim, artifact.path]
         self._killed_before = process.killed_for_memory()
-        self._process = sandbox.spawn(argv, limits, folder, self._log, fds, visible)
+        self._process = sandbox.spawn(command.argv, limits, folder, self._log, fds, command.visible)
 
     def load(self, timed: bool = True) -> None:
         """Let the process, which waits for this, load the library; for one to be timed, calibrate its empty call.

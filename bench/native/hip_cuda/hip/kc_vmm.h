@@ -1,8 +1,11 @@
-/* HIP's names for what CUDA's driver knows of memory that processes share: the judge's own sources alone include it. */
+/* HIP's names for what CUDA's driver knows of memory that processes share, and for what the judge's own sources alone
+   may call: none but they include it. */
 #pragma once
 #include <cuda.h>
+#include <cuda_profiler_api.h>
 #include <cuda_runtime.h>
 
+#define hipProfilerStart cudaProfilerStart
 #define hipSetDeviceFlags cudaSetDeviceFlags
 #define hipDeviceScheduleSpin cudaDeviceScheduleSpin
 #define hipMemGenericAllocationHandle_t CUmemGenericAllocationHandle
