@@ -118,12 +118,15 @@ axpy = counted(axpy)
 """
 
 
+def with_triton(court):
+    """The same court, where Triton's interpreter runs its kernels."""
+    variables = {**court.sandbox.variables, "TRITON_INTERPRET": "1"}
+    return dataclasses.replace(court, sandbox=dataclasses.replace(court.sandbox, variables=variables))
+
+
 def triton_on_gpu(source):
-    """The report of a Triton source, which its interpreter runs on the played GPU."""
-    judged_by = played_court()
-    variables = {**judged_by.sandbox.variables, "TRITON_INTERPRET": "1"}
-    judged_by = dataclasses.replace(judged_by, sandbox=dataclasses.replace(judged_by.sandbox, variables=variables))
-    return grade(order(source, Language.TRITON, disclose=True), judged_by)
+    """The report of a Triton source on the played GPU."""
+    return grade(order(source, Language.TRITON, disclose=True), with_triton(played_court()))
 
 
 @pytest.mark.parametrize(

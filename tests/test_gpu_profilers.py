@@ -139,7 +139,7 @@ def test_commands_are_as_documented(tmp_path: Path) -> None:
     assert analyzed.endswith("rocprof-compute analyze --path OUT/workload --kernel 0 --block 2 6 7")
     (ncu,) = lines[NCU]
     assert ncu.startswith("ncu --csv --page details ") and ncu.endswith(" ./replay 3")
-    assert "--clock-control none --target-processes all --profile-from-start off" in ncu
+    assert "--clock-control none --target-processes application-only --profile-from-start off" in ncu
 
 
 def test_what_some_versions_call_after_the_gpu_is_analysed_there(tmp_path: Path) -> None:

@@ -4,12 +4,14 @@ import copy
 import dataclasses
 import shutil
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from kernels import HONEST_HIP
 from played import played_court, played_gpu
 from test_emulated import RIGHT, axpy_hip
+from test_gpu_grades import IN_TRITON, with_triton
 
 from bench import profile as profiling
 from bench.court import Court
@@ -85,6 +87,14 @@ def test_ncu_counts_one_call_of_a_runner(language: Language, tool: Callable[...,
     for option in ("--clock-control none", "--profile-from-start off", "--set detailed"):
         assert option in found.report
     assert found.counters is not None and (found.counters.calls, found.counters.unit) == (1, "nanoseconds")
+
+
+@pytest.mark.skipif(not (find_spec("torch") and find_spec("triton")), reason="torch and triton are not installed")
+def test_a_kernel_in_triton_is_rehearsed_and_then_shown(tool: Callable[..., None]) -> None:
+    tool(ProfileTool.NCU, NCU)
+    found = profiled(IN_TRITON, language=Language.TRITON, court=with_triton(played_court()))
+    assert isinstance(found, ProfileReport) and found.outcome is Outcome.SOLVED, found
+    assert found.counters is not None and found.counters.total == 1_100_000
 
 
 def test_a_tool_watches_a_runner_in_every_pass(tool: Callable[..., None]) -> None:

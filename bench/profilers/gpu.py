@@ -189,9 +189,11 @@ def watch(
         ended = run(one.argv, max(left_s, 1))
         said[one.name] = ended.output
         if not ended.ok or in_call():
-            _check_allowed(profiler, Output(folder, said))
+            output = Output(folder, said)
+            _check_allowed(profiler, output)
             if one.needed:
-                raise _unfinished(profiler, ended, in_call(), limit_s)
+                words = "\n".join((ended.output, *output.files(".log"))).strip()
+                raise _unfinished(profiler, ended, words, in_call(), limit_s)
             notes.append(f"{one.name}: not collected ({_last_line(ended.output) or how_it_ended(ended)})")
     output = Output(folder, said)
     _check_allowed(profiler, output)
@@ -209,8 +211,8 @@ def _check_allowed(profiler: GpuProfiler, output: Output) -> None:
                 raise EnvironmentFault(f"{profiler.tool} cannot count here ({words}): {advice}")
 
 
-def _unfinished(profiler: GpuProfiler, ended: Completed, in_call: bool, limit_s: float) -> Exception:
-    tool, said = profiler.tool, ended.output
+def _unfinished(profiler: GpuProfiler, ended: Completed, said: str, in_call: bool, limit_s: float) -> Exception:
+    tool = profiler.tool
     detail = {"stage": "profile"}
     if ended.timed_out:
         message = f"it took more than {limit_s:g} s under {tool} at preset {profiler.preset}; do less work in a call"

@@ -34,7 +34,7 @@ _LIMITS = {
 def passes(program: str, argv: Sequence[str], folder: Path) -> Iterator[Pass]:
     """One run; ncu repeats each launch of the call by itself. The judge's clock is not ncu's to set."""
     chosen = ("--set", "detailed", "--metrics", ",".join((CONFLICTS, SHARED, *LOCAL)))
-    how = ("--clock-control", "none", "--target-processes", "all", "--profile-from-start", "off")
+    how = ("--clock-control", "none", "--target-processes", "application-only", "--profile-from-start", "off")
     written = ("--csv", "--page", "details", "--print-units", "base", "--log-file", str(folder / LOG))
     yield Pass("ncu", (program, *written, *chosen, *how, "--launch-count", str(LAUNCHES), *argv))
 
