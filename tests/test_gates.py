@@ -269,11 +269,12 @@ def test_include_is_a_name_like_any_other_in_fortran(line: str) -> None:
     text.check(f"{line}\n", FORTRAN)
 
 
+@pytest.mark.parametrize("language", [PYTHON, Language.TRITON])
 @pytest.mark.parametrize("first", ["", "#!/usr/bin/python\n"])
 @pytest.mark.parametrize("encoding", ["utf-7", "raw_unicode_escape", "latin-1", "utf-8-sig", "rot13"])
-def test_python_is_read_as_it_is_run(first: str, encoding: str) -> None:
+def test_python_is_read_as_it_is_run(language: Language, first: str, encoding: str) -> None:
     source = f"{first}# -*- coding: {encoding} -*-\n# +AAo-import os\n"
-    assert what(rejection(text.check, source, PYTHON)) == policy("text")
+    assert what(rejection(text.check, source, language)) == policy("text")
 
 
 def test_python_may_say_that_it_is_utf_8() -> None:

@@ -67,7 +67,7 @@ def check(source: str, language: Language) -> None:
             raise _rejected(number, f"has {what} in its code; outside comments and literals write ASCII alone")
     if language in C_LIKE:
         _check_directives(source)
-    if language is Language.PYTHON and any(map(_COOKIE.match, source.split("\n")[:2])):
+    if language in (Language.PYTHON, Language.TRITON) and any(map(_COOKIE.match, source.split("\n")[:2])):
         raise _rejected(1, "or line 2 sets an encoding; write UTF-8, which needs no such line")
     if language is Language.FORTRAN and (found := _FORTRAN_INCLUDE.search(source)):
         message = f"line {source.count(chr(10), 0, found.start()) + 1} includes a file; put all into one"
