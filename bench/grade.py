@@ -139,7 +139,7 @@ def measure(work: Work) -> None:
             verify(work, session, candidate)
             twin = time_both_sides(work, session, candidate, denominator) if work.is_timed else None
             hold_out(work, session, candidate, twin)
-            leftovers.check(candidate)
+            leftovers.check(candidate.children())
 
 
 # Build

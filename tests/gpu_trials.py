@@ -12,6 +12,7 @@ import fnmatch
 import json
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +37,8 @@ EXPLOITS = Path(__file__).with_name("exploits_gpu")
 PLAYED = "played"
 CONTROL = Trial(tasks_root() / "dense/axpy/baseline.hip", {"kernel": "axpy", "outcome": "solved"})
 CONTROLS_AT_AN_END, MOST_MOVED = 3, 0.03
-# What a build alone can end in, and what only a run can break.
-BY_BUILD, BY_RUN = {Outcome.POLICY, Outcome.BUILD_FAILED}, "system_call"
+# What a build alone can end in, but for properties that a call shows.
+BY_BUILD, BY_CALL = {Outcome.POLICY, Outcome.BUILD_FAILED}, {"library", "system_call"}
 
 
 def exploits() -> list[Trial]:
@@ -59,7 +60,13 @@ def honest() -> list[Trial]:
 
 def playable(trial: Trial) -> bool:
     """Whether a played GPU can tell anything of it."""
-    return "needs" not in trial.header and Language.of(trial.path) is Language.HIP
+    return "needs" not in trial.header and Language.of(trial.path) in (Language.HIP, Language.TRITON)
+
+
+def playable_here(trial: Trial) -> bool:
+    """Whether it can be played by this Python."""
+    needs = ("torch", "triton") if Language.of(trial.path) is Language.TRITON else ()
+    return playable(trial) and all(map(find_spec, needs))
 
 
 def report_of(refused: Rejected, order: GradeOrder) -> GradeReport:
@@ -79,13 +86,14 @@ def report_of(refused: Rejected, order: GradeOrder) -> GradeReport:
 
 def gate(trial: Trial, court: Court, kit: Kit) -> tuple[str, str, str]:
     """Build it for the kit's GPU and let the gates look at it: outcome, property, and what is not as declared."""
+    trial = trial.at_the_gates
     order = order_of(trial)
     try:
         with scratch_folder() as folder:
             artifacts.make(court.sandbox, folder, find_task(order.kernel), order, kit=kit)
     except Rejected as refused:
         return refused.outcome, refused.property, trial.wrong(report_of(refused, order))
-    refused_here = trial.outcomes <= BY_BUILD and BY_RUN not in trial.properties
+    refused_here = trial.outcomes <= BY_BUILD and not trial.properties & BY_CALL
     return "passed", "", f"it passed, and is to be {trial.header['outcome']}" if refused_here else ""
 
 
@@ -143,8 +151,8 @@ def main() -> int:
     if arguments.gates:
         found = gate_all(chosen, open_court("limits"))
     elif arguments.device == PLAYED:
-        played = [trial for trial in chosen if playable(trial)]
-        print(f"left out: {len(chosen) - len(played)} that need a device")
+        played = [trial for trial in chosen if playable_here(trial)]
+        print(f"left out: {len(chosen) - len(played)} that need a device, or a Python with torch and triton")
         found = grade_all(played, open_the_court(PLAYED), arguments.preset or Preset.S)
     else:
         found = grade_all(chosen, open_the_court(arguments.device), arguments.preset)

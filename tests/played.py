@@ -64,5 +64,7 @@ def played_gpu() -> Gpu:
 
 @cache
 def played_court() -> Court:
-    """The court of this test process on the played device."""
-    return replace(court(), gpu=played_gpu())
+    """The court of this test process on the played device, where Triton is interpreted."""
+    ours = court()
+    sandbox = replace(ours.sandbox, variables={**ours.sandbox.variables, "TRITON_INTERPRET": "1"})
+    return replace(ours, gpu=played_gpu(), sandbox=sandbox)

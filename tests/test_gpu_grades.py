@@ -1,6 +1,5 @@
 """Grades on a GPU, which this machine plays: buffers of the device, the device's runner, checks and clocks."""
 
-import dataclasses
 import shutil
 from importlib.util import find_spec
 
@@ -118,15 +117,9 @@ axpy = counted(axpy)
 """
 
 
-def with_triton(court):
-    """The same court, where Triton's interpreter runs its kernels."""
-    variables = {**court.sandbox.variables, "TRITON_INTERPRET": "1"}
-    return dataclasses.replace(court, sandbox=dataclasses.replace(court.sandbox, variables=variables))
-
-
 def triton_on_gpu(source):
-    """The report of a Triton source on the played GPU."""
-    return grade(order(source, Language.TRITON, disclose=True), with_triton(played_court()))
+    """The report of a Triton source, which its interpreter runs on the played GPU."""
+    return grade(order(source, Language.TRITON, disclose=True), played_court())
 
 
 @pytest.mark.parametrize(

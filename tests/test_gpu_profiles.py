@@ -11,7 +11,7 @@ import pytest
 from kernels import HONEST_HIP
 from played import played_court, played_gpu
 from test_emulated import RIGHT, axpy_hip
-from test_gpu_grades import IN_TRITON, with_triton
+from test_gpu_grades import IN_TRITON
 
 from bench import profile as profiling
 from bench.court import Court
@@ -92,7 +92,7 @@ def test_ncu_counts_one_call_of_a_runner(language: Language, tool: Callable[...,
 @pytest.mark.skipif(not (find_spec("torch") and find_spec("triton")), reason="torch and triton are not installed")
 def test_a_kernel_in_triton_is_rehearsed_and_then_shown(tool: Callable[..., None]) -> None:
     tool(ProfileTool.NCU, NCU)
-    found = profiled(IN_TRITON, language=Language.TRITON, court=with_triton(played_court()))
+    found = profiled(IN_TRITON, language=Language.TRITON, court=played_court())
     assert isinstance(found, ProfileReport) and found.outcome is Outcome.SOLVED, found
     assert found.counters is not None and found.counters.total == 1_100_000
 

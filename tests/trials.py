@@ -16,6 +16,7 @@ does:
     library    command that makes a prebuilt library of it: `{source}` and `{library}` are the two files
     gain       `none`: it is solved, and must not be faster than the control
     needs      `device`: it cannot be tried on a GPU that is only played
+    gates      `off`: the gates refuse it for what it imports or names; its outcome is that of the walls behind them
 """
 
 import argparse
@@ -26,7 +27,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
 
@@ -41,7 +42,8 @@ from bench.records import GradeOrder, GradeReport
 EXPLOITS = Path(__file__).with_name("exploits")
 HONEST = Path(__file__).with_name("honest")
 _FIELD = re.compile(
-    r"^[\s/*#!\"']*(row|kernel|outcome|property|preset|workspace|library|gain|needs):\s*(.*?)\s*(?:\*/)?$", re.MULTILINE
+    r"^[\s/*#!\"']*(row|kernel|outcome|property|preset|workspace|library|gain|needs|gates):\s*(.*?)\s*(?:\*/)?$",
+    re.MULTILINE,
 )
 
 
@@ -64,6 +66,13 @@ class Trial:
     @property
     def is_honest(self) -> bool:
         return self.outcomes == {Outcome.SOLVED}
+
+    @property
+    def at_the_gates(self) -> "Trial":
+        """As the gates have to find it."""
+        if "gates" not in self.header:
+            return self
+        return replace(self, header={"kernel": self.header["kernel"], "outcome": "policy", "property": "imports"})
 
     @property
     def outcomes(self) -> set[Outcome]:
@@ -128,6 +137,7 @@ def order_of(trial: Trial, preset: Preset | None = None, library: Path | None = 
         language=Language.of(trial.path),
         source=None if library else trial.path.read_bytes().decode(errors="surrogateescape"),
         library=str(library) if library else None,
+        binding="gates" in trial.header,
         workspace_bytes=int(trial.header.get("workspace", 0)),
         preset=preset or Preset(trial.header.get("preset", "S")),
         protocol="mw4x5",

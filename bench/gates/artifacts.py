@@ -12,7 +12,7 @@ from bench.build.gpu_library import Kit
 from bench.build.toolchain import Artifact
 from bench.cache import cached, content_key, default_cache
 from bench.errors import EnvironmentFault
-from bench.gates import binary, imports, instructions, origins, text
+from bench.gates import binary, imports, instructions, names, origins, text
 from bench.judge.schemas import Language, Outcome
 from bench.records import SubmissionOrder
 from bench.sandbox import Sandbox, scratch_folder
@@ -59,6 +59,8 @@ def make(
     if order.language in _MODULES:
         if not order.binding:
             imports.check_python(order.source, order.language)
+            if order.language is Language.TRITON:
+                names.check(order.source)
         return replace(built, binding=order.binding), {}
     source = folder / f"{task.name}{order.language.suffix}"
     if kit:

@@ -28,13 +28,14 @@ def check(functions: Iterable[str], libraries: Iterable[str], language: Language
     device = kit.device if kit else None
     for library in libraries:
         if library not in _rules()["libraries"].split() and not (device and _is_runtime_of(device, library)):
-            raise _rejected(f"it needs the library '{library}'; kernels are linked with the runtimes alone")
+            raise rejected(f"it needs the library '{library}'; kernels are linked with the runtimes alone")
     for name in functions:
         if not allowed(name, language, device):
-            raise _rejected(f"it uses '{name}', which no kernel needs: compute, and return")
+            raise rejected(f"it uses '{name}', which no kernel needs: compute, and return")
 
 
-def _rejected(message: str) -> Rejected:
+def rejected(message: str) -> Rejected:
+    """The verdict on what no kernel needs, in words."""
     return Rejected(Outcome.POLICY, "imports", {"message": message})
 
 
@@ -45,9 +46,12 @@ def allowed(name: str, language: Language, device: Device | None = None) -> bool
 
 
 def _is_runtime_of(device: Device, library: str) -> bool:
-    return any(
-        fnmatch.fnmatch(library, glob) for glob in _rules()["devices"].get(device.value, {}).get("libraries", ())
-    )
+    return any(fnmatch.fnmatch(library, glob) for glob in runtime_libraries(device))
+
+
+def runtime_libraries(device: Device) -> tuple[str, ...]:
+    """Names (globs) of the libraries that a submission for a device may need beside its language's."""
+    return tuple(_rules()["devices"].get(device.value, {}).get("libraries", ()))
 
 
 @lru_cache(maxsize=16)
@@ -81,20 +85,32 @@ def python_modules() -> tuple[str, ...]:
     return (*_rules()["python"].split(), *_rules()["python_parts"].split())
 
 
+def triton_rules() -> dict[str, Any]:
+    """What a Triton submission may name (`names.py`)."""
+    rules: dict[str, Any] = _rules()["triton"]
+    return rules
+
+
+def top_modules(language: Language) -> frozenset[str]:
+    """The modules that a submission in Python or in Triton may import, without their parts."""
+    known = frozenset(name.partition(".")[0] for name in python_modules())
+    if language is not Language.TRITON:
+        return known
+    return known - set(triton_rules()["without"].split()) | set(triton_rules()["modules"].split())
+
+
 def check_python(source: str, language: Language = Language.PYTHON) -> None:
     """Look at the import statements of a module; what it imports by other means meets the filter.
 
     Raises:
         Rejected: (`policy`) a module is not on the list; the message names it.
     """
-    known = {name.partition(".")[0] for name in python_modules()}
+    known = top_modules(language)
     library = "Triton" if language is Language.TRITON else "NumPy"
-    if language is Language.TRITON:
-        known |= set(_rules()["triton"].split())
     for node in ast.walk(ast.parse(source)):
         for name in _imported(node):
             if name.partition(".")[0] not in known:
-                raise _rejected(f"it imports '{name}', which no kernel needs; use {library} and what computes")
+                raise rejected(f"it imports '{name}', which no kernel needs; use {library} and what computes")
 
 
 def _imported(node: ast.AST) -> list[str]:

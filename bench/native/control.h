@@ -10,8 +10,8 @@
 #define KC_MESSAGE 2048
 
 /* STARTING: the runner's own work; LOADING: from here on it is the submission that may end the process; ENDED: all
-   calls that a profiler watches have come back. */
-enum kc_state { KC_STARTING = 0, KC_READY = 1, KC_NOT_LOADED = 2, KC_NO_SYMBOL = 3, KC_RAISED = 4, KC_LOADING = 5, KC_ENDED = 6 };
+   calls that a profiler watches have come back; REFUSED: it had a library do what is a kernel's to do. */
+enum kc_state { KC_STARTING = 0, KC_READY = 1, KC_NOT_LOADED = 2, KC_NO_SYMBOL = 3, KC_RAISED = 4, KC_LOADING = 5, KC_ENDED = 6, KC_REFUSED = 7 };
 
 /* What a call is: of the kernel; empty, to calibrate the clock; one that only makes a GPU this process's again; or the
    only one, of the kernel, after which the runner ends: a profiler watches it. */

@@ -33,6 +33,7 @@ class State(IntEnum):
     RAISED = 4
     LOADING = 5
     ENDED = 6
+    REFUSED = 7
 
 
 class What(IntEnum):

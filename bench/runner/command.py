@@ -9,7 +9,7 @@ from pathlib import Path
 from bench.build.gpu_library import Kit, own_library
 from bench.build.toolchain import Artifact
 from bench.errors import JudgeFault
-from bench.gates.imports import python_modules
+from bench.gates.imports import python_modules, runtime_libraries
 from bench.judge.schemas import Language
 from bench.native import helper
 from bench.runner.buffers import Arena
@@ -21,10 +21,14 @@ REHEARSALS = "rehearsals.json"
 
 @dataclass(frozen=True)
 class Command:
-    """argv, and what it needs to see beside the toolchain."""
+    """argv, and what it needs to see beside the toolchain.
+
+    `code` names the libraries around a call (globs) that a submission could write to, because its interpreter can.
+    """
 
     argv: tuple[str, ...]
     visible: tuple[Path, ...]
+    code: tuple[str, ...] = ()
 
 
 def runner_command(
@@ -46,7 +50,7 @@ def runner_command(
     else:
         runner = _native(control, sealed, checks, kit)
     lent = (str(shim), str(artifact.path), arena.task.name, *arena.descriptions(workspace))
-    return Command((*runner.argv, *lent), (*runner.visible, shim, artifact.path))
+    return Command((*runner.argv, *lent), (*runner.visible, shim, artifact.path), runner.code)
 
 
 def _native(control: Sequence[str], sealed: bool, checks: tuple[str, ...], kit: Kit | None) -> Command:
@@ -75,7 +79,8 @@ def _triton(
     when = "last" if sealed else "never"
     pieces = (str(waiter), str(library), str(kit.dlpack), str(planned))
     argv = (sys.executable, "-I", str(_DEVICE_HOST), *control, when, *pieces)
-    return Command(argv, (*_interpreter(), _DEVICE_HOST, waiter, library, *kit.runtime, *kit.visible))
+    visible = (*_interpreter(), _DEVICE_HOST, waiter, library, *kit.runtime, *kit.visible)
+    return Command(argv, visible, (waiter.name, library.name, *runtime_libraries(kit.device)))
 
 
 def _interpreter() -> list[Path]:

@@ -5,7 +5,8 @@ the library that borrows a device's memory, the device's type by DLPack's number
 symbol, then "fd:bytes:writable" (or "-") an argument.
 
 Before it is sealed the kernel is called once on each size that is to come, on zeros of its own: that is when Triton
-compiles, and starts its compilers. Nothing of these calls is looked at.
+compiles, and starts its compilers. Nothing of these calls is looked at, but for what they have PyTorch do: kernels are
+to compute, and PyTorch may not.
 """
 
 import ctypes
@@ -18,7 +19,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-STARTING, READY, NOT_LOADED, NO_SYMBOL, RAISED, LOADING = 0, 1, 2, 3, 4, 5
+STARTING, READY, NOT_LOADED, NO_SYMBOL, RAISED, LOADING, REFUSED = 0, 1, 2, 3, 4, 5, 7
 CALL = ctypes.CFUNCTYPE(None)
 PAGE, STREAM = 4096, 32
 _HOST_MEMORY = 1
@@ -33,6 +34,12 @@ _TYPES = {
     "bfloat16": (4, 16),
     "uint8": (1, 8),
 }
+# What a kernel may have PyTorch do, besides views: allocate, fill, look at one value, and copy things as they are.
+_FILLS = {
+    *("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "zeros", "zeros_like", "new_zeros"),
+    *("full", "full_like", "new_full", "zero_", "fill_", "set_", "_local_scalar_dense", "is_pinned"),
+}
+_COPIES = {"clone", "copy_", "_to_copy"}
 
 
 class _Tensor(ctypes.Structure):
@@ -144,14 +151,14 @@ def main() -> int:
     planned = json.loads(Path(rehearsals).read_text(encoding="utf-8"))
     lent, zeros = Lent(torch, bases, int(kind)), Zeros(torch, int(kind))
     kernels: list[Any] = []
-    call = called(waiter, control, kernels, arguments, lent)
+    call, guard = called(waiter, control, kernels, arguments, lent), library_guard(waiter, control)
     waiter.kc_py_wait_admitted(control)
     os.sched_setaffinity(0, {int(core) for core in cores.split(",")})
     waiter.kc_py_say(control, LOADING, b"")
     try:
         kernel = runpy.run_path(module_path).get(symbol)
         if callable(kernel):
-            rehearse(torch, kernel, arguments, zeros, planned, bases[STREAM])
+            rehearse(torch, within(guard, kernel), arguments, zeros, planned, bases[STREAM])
     except BaseException:  # noqa: BLE001 - whatever a submission raises is reported, and ends this process
         waiter.kc_py_say(control, NOT_LOADED, traceback.format_exc(limit=-8).encode()[-2000:])
         return 68
@@ -163,7 +170,8 @@ def main() -> int:
         waiter.kc_py_say(control, STARTING, b"the kernel refused the system call filter")
         return 71
     waiter.kc_py_say(control, READY, b"")
-    waiter.kc_py_serve_on_device(control, call)
+    with guard:
+        waiter.kc_py_serve_on_device(control, call)
     return 0
 
 
@@ -178,6 +186,42 @@ def rehearse(
     if zeros.on_device:
         torch.cuda.synchronize()
         torch.cuda.empty_cache()
+
+
+def library_guard(waiter: ctypes.PyDLL, control: int) -> Any:
+    """A context in which PyTorch ends this process where it is to compute, in the thread that enters it."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class LibraryGuard(TorchDispatchMode):  # type: ignore[misc]  # PyTorch need not be here
+        def __torch_dispatch__(self, operation: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            name = operation.name().removeprefix("aten::").partition(".")[0]
+            if not operation.is_view and name not in _FILLS | _COPIES:
+                refuse(waiter, control, name)
+            result = operation(*args, **(kwargs or {}))
+            source = args[name == "copy_"] if name in _COPIES else result
+            if name in _COPIES and (result.stride(), result.dtype) != (source.stride(), source.dtype):
+                refuse(waiter, control, f"{name} into another layout or type")
+            return result
+
+    return LibraryGuard()
+
+
+def within(guard: Any, kernel: Any) -> Any:
+    """The kernel, called with the guard on."""
+
+    def call(*given: Any) -> None:
+        with guard:
+            kernel(*given)
+
+    return call
+
+
+def refuse(waiter: ctypes.PyDLL, control: int, what: str) -> None:
+    message = (
+        f"it has PyTorch compute ({what}); PyTorch may allocate, view, fill and copy, and kernels of Triton compute"
+    )
+    waiter.kc_py_say(control, REFUSED, message.encode())
+    os._exit(75)
 
 
 def called(waiter: ctypes.PyDLL, control: int, kernels: list[Any], arguments: Any, lent: Lent) -> Any:

@@ -17,6 +17,7 @@ from bench import process
 from bench.build.gpu_library import Kit
 from bench.build.toolchain import Artifact
 from bench.errors import JudgeFault
+from bench.gates import leftovers
 from bench.judge.schemas import Language, Outcome
 from bench.measure.stopwatch import Stopwatch
 from bench.measure.urgency import make_fair, make_urgent, urgent
@@ -105,6 +106,7 @@ class Runner:
             limits = replace(limits, memory_bytes=None, stack_bytes=CHECKED_STACK_BYTES)
         if self.on_device:  # its library maps all memory that a device could address
             limits = replace(limits, memory_bytes=None)
+        self._code_files = command.code
         self._killed_before = process.killed_for_memory()
         self._process = sandbox.spawn(command.argv, limits, folder, self._log, fds, command.visible)
 
@@ -112,14 +114,15 @@ class Runner:
         """Let the process, which waits for this, load the library; for one to be timed, calibrate its empty call.
 
         Raises:
-            Rejected: it does not load, lacks the symbol, or ends or hangs meanwhile.
+            Rejected: it does not load, lacks the symbol, ends or hangs meanwhile, or leaves processes behind.
             JudgeFault: the process could not be started at all.
         """
         self._await(self._waits)
-        threads = self.watched.threads()
+        threads, self._code = self.watched.threads(), self.watched.pages_of(self._code_files)
         self._control.admitted = 1
         self._await(self._loaded)
         self.pause()
+        leftovers.check(self.children())  # what it has started to compile, and what goes on, would be in others' time
         if self.on_device and self.watched.threads() > threads:
             message = "it starts threads of the host when it is loaded; a kernel for a GPU has no use for them"
             raise Rejected(Outcome.POLICY, "threads", {"message": message}, tail(self._log))
@@ -311,6 +314,8 @@ class Runner:
         changed = self._home.departure(self.watched.stance(self._home))
         if self._control.fp_changed:
             changed = "the floating-point state (rounding, masks or flush-to-zero); restore it before returning"
+        if self.watched.changed(self._code):
+            changed = "the code around it; leave the functions of its caller as they are"
         if changed:
             if self.watched.gone() or process.ends_within(self._process, GONE_S):  # what has ended stands nowhere
                 raise self._gone(stage)
@@ -362,8 +367,10 @@ class Runner:
 
         A sealed process cannot send itself SIGKILL, nor leave with a code that looks like one.
         """
+        said = bytes(self._control.message).decode(errors="replace")
+        if self._control.state == State.REFUSED:
+            return Rejected(Outcome.POLICY, "library", {"message": said, "stage": stage})
         if self._control.state == State.RAISED:
-            said = bytes(self._control.message).decode(errors="replace")
             last = said.strip().splitlines()[-1] if said.strip() else ""
             short = "MemoryError" in last.partition(":")[0]  # NumPy's is _ArrayMemoryError
             outcome = Outcome.RESOURCE if short else Outcome.CRASHED

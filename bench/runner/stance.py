@@ -2,14 +2,19 @@
 The submission can write to the control page, but not to this."""
 
 import contextlib
+import fnmatch
 import os
+from collections.abc import Collection
 from dataclasses import dataclass
+from pathlib import Path
 
 # The waiting loop is a few instructions long; its stack frame may be pushed when we look, or not.
 LOOP_BYTES, FRAME_BYTES = 256, 64
 # glibc catches signals 32 and 33 for itself once a thread is started.
 _THREADING_SIGNALS = 0b11 << 31
 _SIGNAL_MASKS = (b"SigBlk", b"SigIgn", b"SigCgt")
+
+Pages = tuple[tuple[int, bytes], ...]
 
 
 @dataclass(frozen=True)
@@ -96,6 +101,26 @@ class Watched:
         stack = (home.place if home else place) or (0, 0)
         masks = [int(line.split()[1], 16) & ~_THREADING_SIGNALS for line in lines if line.startswith(_SIGNAL_MASKS)]
         return Stance(place, _again(self._memory, stack[0], 8), tuple(masks))
+
+    def pages_of(self, globs: Collection[str]) -> Pages:
+        """What it has mapped of libraries of such names and cannot write to: code and constants, by address."""
+        found = []
+        for line in self._maps() if globs else ():
+            span, access, *others = line.split()
+            name = others[-1].rpartition("/")[2]
+            if "w" not in access and any(fnmatch.fnmatch(name, glob) for glob in globs):
+                first, last = (int(end, 16) for end in span.split("-"))
+                found.append((first, _again(self._memory, first, last - first)))
+        return tuple(found)
+
+    def _maps(self) -> list[str]:
+        with contextlib.suppress(OSError):
+            return Path(f"/proc/{self.pid}/maps").read_text(encoding="utf-8", errors="replace").splitlines()
+        return []
+
+    def changed(self, pages: Pages) -> bool:
+        """Whether any of them is other than it was."""
+        return any(_again(self._memory, at, len(held)) != held for at, held in pages)
 
     def _main(self) -> tuple[str, int]:
         """State of the main thread (one letter; Z when it is gone), and how many threads there are."""
