@@ -115,6 +115,16 @@ def counted(call):
     return wrapped
 axpy = counted(axpy)
 """
+ALLOCATES = """\
+def kept(call):
+    def wrapped(x, y, out, n, a):
+        held, flags = torch.full((n + 2,), 0.5, dtype=x.dtype, device=x.device), torch.tensor([1, 2], device=x.device)
+        call(x, y, held[1:-1], n, a)
+        out.zero_()
+        out.copy_(held[1:-1].clone().view(-1))
+    return wrapped
+axpy = kept(axpy)
+"""
 
 
 def triton_on_gpu(source):
@@ -126,13 +136,14 @@ def triton_on_gpu(source):
     ("source", "outcome", "words"),
     [
         (IN_TRITON, Outcome.SOLVED, ""),
+        ("import torch\n" + IN_TRITON + ALLOCATES, Outcome.SOLVED, ""),
         (IN_TRITON.replace("(n, 1024)", "(n - 1, 1024)"), Outcome.WRONG, "'output': 'out'"),
         (IN_TRITON + CALLS, Outcome.CRASHED, "ValueError: enough"),
         (IN_TRITON.replace("def axpy", "def other"), Outcome.BUILD_FAILED, "name and signature of the contract"),
         (IN_TRITON.replace("a * tl.load(x + i, i < n)", "a * nothing"), Outcome.BUILD_FAILED, "does not load"),
         ("import socket\n" + IN_TRITON, Outcome.POLICY, "imports 'socket'"),
     ],
-    ids=["right", "wrong", "raises", "another name", "does not compile", "socket"],
+    ids=["right", "allocates and copies", "wrong", "raises", "another name", "does not compile", "socket"],
 )
 def test_triton_is_called_on_tensors_of_the_judges_memory(source, outcome, words):
     if not (find_spec("torch") and find_spec("triton")):
