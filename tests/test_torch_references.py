@@ -6,8 +6,10 @@ from itertools import chain
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from bench import seeds
+from bench.dtypes import numpy_dtype
 from bench.inputs import Case, draw, edge_cases, scalar_value
 from bench.judge.schemas import Preset
 from bench.native import helper
@@ -35,8 +37,15 @@ def arguments_of(task: Task, case: Case) -> dict[str, np.ndarray | float | int]:
             limit = int(argument.bound(case.sizes)) if argument.bound else 0
             given[name] = draw(argument, case.family(argument), case.key(SEED, name), shape, limit)
         else:
-            given[name] = np.full(shape, -7, argument.dtype)
+            given[name] = np.full(shape, -7, numpy_dtype(str(argument.dtype)))
     return given
+
+
+def as_tensor(array: NDArray[np.generic]) -> "torch.Tensor":
+    """The array itself as a tensor; NumPy's own types lack bfloat16."""
+    if array.dtype == numpy_dtype("bfloat16"):
+        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(array)
 
 
 @pytest.mark.parametrize("task", KERNELS, ids=lambda task: task.name)
@@ -48,7 +57,7 @@ def test_it_computes_what_the_reference_says(task: Task) -> None:
         given = arguments_of(task, case)
         oracle = numpy_oracle(task, {name: given[name] for name in given if task.arguments[name].values}, case.sizes)
         arrays = {name: value.copy() for name, value in given.items() if isinstance(value, np.ndarray)}
-        function(*(torch.from_numpy(arrays[name]) if name in arrays else value for name, value in given.items()))
+        function(*(as_tensor(arrays[name]) if name in arrays else value for name, value in given.items()))
         for name, argument in task.outputs.items():
             limits = bound(task, str(argument.dtype), case.sizes)
             magnitude = oracle.magnitude.get(name)
