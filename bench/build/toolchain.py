@@ -34,13 +34,17 @@ _RECORDED: ContextVar[bytes | None] = ContextVar("recorded toolchains", default=
 
 @dataclass(frozen=True)
 class Artifact:
-    """What a build made: the file that a runner loads, and how it was made. `binding` is as in an order."""
+    """What a build made: the file that a runner loads, and how it was made. `binding` is as in an order.
+
+    A `trusted` one is of the judge's own and compiles itself: its runner stays in the sandbox, and outside the filter.
+    """
 
     path: Path
     language: Language
     commands: tuple[tuple[str, ...], ...] = ()
     compiler: str = ""
     binding: bool = False
+    trusted: bool = False
 
 
 class Trace(StrEnum):

@@ -2,13 +2,14 @@
 
 import contextlib
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
 from bench.dtypes import numpy_dtype
 from bench.runner.memory import CANARY_BYTES, HOST, Array, Buffer, Memory, Placement
-from bench.task import Argument, Role, Sizes, Task
+from bench.task import POINTER_FAMILIES, Argument, Role, Sizes, Task
 
 
 def bytes_of(task: Task, name: str, sizes: Sizes) -> int:
@@ -23,7 +24,7 @@ class Arena:
         sizes = list(plan)
         self.task = task
         self.memory = memory
-        self.planned = [dict(one) for one in dict.fromkeys(tuple(sorted(one.items())) for one in sizes)]
+        self.planned = sizes
         self.workspace_bytes = workspace_bytes
         with contextlib.ExitStack() as made:
             self.buffers = {
@@ -48,12 +49,23 @@ class Arena:
         lent = [*arrays, *([self.workspace] if self.workspace and workspace else [])]
         return [f"{buffer.fd}:{buffer.size}:{int(buffer.writable)}" if buffer else "-" for buffer in lent]
 
-    def rehearsals(self, workspace: bool) -> list[list[int]]:
-        """The words of a call at each of the planned sizes, without values: scalars are 1, offsets 0."""
+    def rehearsals(self, workspace: bool, planned: Sequence[Sizes]) -> list[dict[str, Any]]:
+        """For each of the `planned` sizes the words of a call without values: scalars are 1, offsets 0.
+
+        `ends` is what row pointers end in, by the number of their argument.
+        """
         tail = [0, self.workspace_bytes] if workspace else []
+        arguments = self.task.arguments
         return [
-            [*(self._planned_word(name, argument, sizes) for name, argument in self.task.arguments.items()), *tail]
-            for sizes in self.planned
+            {
+                "slots": [*(self._planned_word(name, argument, sizes) for name, argument in arguments.items()), *tail],
+                "ends": {
+                    number: int(argument.bound(sizes))
+                    for number, argument in enumerate(arguments.values())
+                    if argument.bound and POINTER_FAMILIES.issuperset(argument.values)
+                },
+            }
+            for sizes in map(dict, dict.fromkeys(tuple(sorted(one.items())) for one in planned))
         ]
 
     @staticmethod

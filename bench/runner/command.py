@@ -8,15 +8,16 @@ from pathlib import Path
 
 from bench.build.gpu_library import Kit, own_library
 from bench.build.toolchain import Artifact
+from bench.cache import content_key
 from bench.errors import JudgeFault
 from bench.gates.imports import python_modules, runtime_libraries
 from bench.judge.schemas import Language
 from bench.native import helper
 from bench.runner.buffers import Arena
+from bench.task import Sizes
 
 _HERE = Path(__file__).parent
 _HOST, _DEVICE_HOST = _HERE / "host.py", _HERE / "device_host.py"
-REHEARSALS = "rehearsals.json"
 
 
 @dataclass(frozen=True)
@@ -41,10 +42,12 @@ def runner_command(
     workspace: bool,
     checks: tuple[str, ...],
     kit: Kit | None,
+    planned: Sequence[Sizes],
 ) -> Command:
     """`control` are the first arguments of all: the descriptor of the control page, and the cores."""
     if artifact.language is Language.TRITON:
-        runner = _triton(arena, folder, control, sealed, workspace, kit)
+        when = "trusted" if artifact.trusted else "last" if sealed else "never"
+        runner = _triton(json.dumps(arena.rehearsals(workspace, planned)), folder, control, when, kit)
     elif artifact.language is Language.PYTHON:
         runner = _python(artifact, control, sealed)
     else:
@@ -69,14 +72,12 @@ def _python(artifact: Artifact, control: Sequence[str], sealed: bool) -> Command
     return Command(argv, (*_interpreter(), _HOST, waiter))
 
 
-def _triton(
-    arena: Arena, folder: Path, control: Sequence[str], sealed: bool, workspace: bool, kit: Kit | None
-) -> Command:
+def _triton(rehearsals: str, folder: Path, control: Sequence[str], when: str, kit: Kit | None) -> Command:
     if kit is None:
         raise JudgeFault("Triton runs on a GPU; this judge has none")
-    waiter, library, planned = helper.python_waiter(), own_library(kit, "borrow.hip"), folder / REHEARSALS
-    planned.write_text(json.dumps(arena.rehearsals(workspace)), encoding="utf-8")
-    when = "last" if sealed else "never"
+    waiter, library = helper.python_waiter(), own_library(kit, "borrow.hip")
+    planned = folder / f"rehearsals-{content_key(rehearsals)}.json"  # both sides of a grade have this folder
+    planned.write_text(rehearsals, encoding="utf-8")
     pieces = (str(waiter), str(library), str(kit.dlpack), str(planned))
     argv = (sys.executable, "-I", str(_DEVICE_HOST), *control, when, *pieces)
     visible = (*_interpreter(), _DEVICE_HOST, waiter, library, *kit.runtime, *kit.visible)

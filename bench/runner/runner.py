@@ -28,11 +28,14 @@ from bench.runner.buffers import Arena
 from bench.runner.command import runner_command
 from bench.runner.stance import Watched
 from bench.sandbox import RUN_OUTPUT_BYTES, Level, Sandbox, run_limits
+from bench.task import Sizes
 from bench.verdict import Rejected
 
 START_LIMIT_S = 20.0
 # Triton compiles, once for each size that is to come.
 COMPILE_LIMIT_S = 300.0
+# What the judge itself has compiled is not worth more: PyTorch unrolls a loop over sizes for as long as it is let.
+TRUSTED_LIMIT_S = 120.0
 CPU_S = 600
 EMPTY_LIMIT_NS = 2_000_000_000
 # How long what wraps a runner takes to end after it, and how long a process takes to stop.
@@ -78,10 +81,11 @@ class Runner:
         workspace: bool,
         checks: tuple[str, ...] = (),
         kit: Kit | None = None,
+        planned: Sequence[Sizes] | None = None,
     ) -> None:
         """`checks` are the options of a sanitizer that the artifact was built with: a runner of its own, without
         a limit on addresses, and may read the files that a report needs. `kit` is that of the GPU whose memory the
-        arena lies in."""
+        arena lies in. `planned` are the sizes that it will be called at, where those are not all of the arena's."""
         self._sandbox = sandbox
         self._fd, self._control = helper.control_page()
         self._generation = 0
@@ -91,14 +95,18 @@ class Runner:
         self.checked = bool(checks)
         self.on_device = kit is not None
         self._start_limit_s = COMPILE_LIMIT_S if artifact.language is Language.TRITON else START_LIMIT_S
+        if artifact.trusted:
+            self._start_limit_s = TRUSTED_LIMIT_S
         self.pid = 0
         self.urgent = False
         self._cores = tuple(cores)
         self._switch = helper.Switch(arena.memory.take_back) if kit else None
         self._last_ns = self._empty_away_ns = self._empty_back_ns = self.empty_ns = 0
         control = (str(self._fd), ",".join(str(core) for core in cores))
-        sealed = sandbox.level > Level.LIMITS
-        command = runner_command(artifact, shim, arena, folder, control, sealed, workspace, checks, kit)
+        self._trusted = artifact.trusted
+        sealed = sandbox.level > Level.LIMITS and not artifact.trusted
+        sizes = arena.planned if planned is None else planned
+        command = runner_command(artifact, shim, arena, folder, control, sealed, workspace, checks, kit, sizes)
         lent = arena.lent(workspace)
         fds = [self._fd, *(buffer.fd for buffer in lent)]
         limits = run_limits(sum(buffer.size for buffer in lent), CPU_S)
@@ -122,16 +130,22 @@ class Runner:
         self._control.admitted = 1
         self._await(self._loaded)
         self.pause()
-        leftovers.check(self.children())  # what it has started to compile, and what goes on, would be in others' time
-        if self.on_device and self.watched.threads() > threads:
-            message = "it starts threads of the host when it is loaded; a kernel for a GPU has no use for them"
-            raise Rejected(Outcome.POLICY, "threads", {"message": message}, tail(self._log))
+        if not self._trusted:
+            self._check_left(threads)
         if timed:
             self.urgent = make_urgent(self.pid)
             self._calibrate()
         else:
             list(self._empty_calls(1))
         self._home = self.watched.stance()
+
+    def _check_left(self, threads: int) -> None:
+        """Raises Rejected where loading has left processes, or on a GPU more threads than there were, which would be in
+        others' time."""
+        leftovers.check(self.children())
+        if self.on_device and self.watched.threads() > threads:
+            message = "it starts threads of the host when it is loaded; a kernel for a GPU has no use for them"
+            raise Rejected(Outcome.POLICY, "threads", {"message": message}, tail(self._log))
 
     def calm(self) -> None:
         """Be an ordinary process from now on."""
@@ -148,7 +162,7 @@ class Runner:
         """Whether the process in the sandbox has stopped itself; from then on it is watched."""
         if pid := self._sandbox.inner_pid(self._process):
             watched = Watched(pid)
-            if watched.stopped():
+            if watched.stopped() and not watched.gone():
                 self.pid, self.watched = pid, watched
                 return True
             watched.close()
@@ -187,7 +201,7 @@ class Runner:
             message = f"define the entry point with the name and signature of the contract ({_without_path(said)})"
             return Rejected(Outcome.BUILD_FAILED, "symbol", {"message": message}, said)
         if self._control.state == State.NOT_LOADED:
-            last = said.splitlines()[-1] if said else "the loader gave no reason"
+            last = said.strip().splitlines()[-1] if said.strip() else "the loader gave no reason"
             message = f"it does not load ({_without_path(last)}); mend what this names"
             return Rejected(Outcome.BUILD_FAILED, "load", {"message": message}, said)
         if self._control.state == State.STARTING and not self._control.admitted:

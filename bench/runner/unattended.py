@@ -43,7 +43,7 @@ class Unattended:
         self._sandbox, self._folder = sandbox, folder
         self._fd, self._control = helper.control_page()
         control = (str(self._fd), ",".join(map(str, cores)))
-        command = runner_command(artifact, shim, arena, folder, control, False, workspace, (), kit)
+        command = runner_command(artifact, shim, arena, folder, control, False, workspace, (), kit, arena.planned)
         self.argv, self._visible = command.argv, command.visible
         self._fds = [self._fd, *(buffer.fd for buffer in arena.lent(workspace))]
 
