@@ -57,13 +57,27 @@ def cached(folder: Path, key: str, suffix: str, make: Callable[[Path], None]) ->
         EnvironmentFault: the folder cannot be made or written.
     """
     target = folder / f"{key}{suffix}"
-    if not target.exists():
-        with _beside(folder) as scratch:
-            fresh = Path(scratch) / f"new{suffix}"
-            make(fresh)
-            try:
-                fresh.replace(target)
-            except OSError:  # a folder that another process has made meanwhile
-                if not target.is_dir():
-                    raise
+    return target if target.exists() else renewed(folder, key, suffix, make)
+
+
+def renewed(folder: Path, key: str, suffix: str, make: Callable[[Path], None]) -> Path:
+    """The same, made whether it is there or not; raises EnvironmentFault as `cached` does."""
+    target = folder / f"{key}{suffix}"
+    with _beside(folder) as scratch:
+        fresh = Path(scratch) / f"new{suffix}"
+        make(fresh)
+        try:
+            fresh.replace(target)
+        except OSError:  # a folder that another process has made meanwhile
+            if not target.is_dir():
+                raise
     return target
+
+
+def of_text(text: str) -> Callable[[Path], None]:
+    """Makes a file of a text."""
+
+    def make(target: Path) -> None:
+        target.write_text(text, encoding="utf-8")
+
+    return make

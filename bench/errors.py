@@ -6,6 +6,7 @@
 # │   └── ConfigError         a configuration key or value is wrong
 # ├── EnvironmentFault        this machine lacks something (a compiler, a sandbox level, a writable folder)
 # ├── JudgeFault              the judge failed; never the submission's fault
+# │   └── BaselineFault       a baseline of the judge's own did
 # └── ShardError              a database is corrupt, foreign or half-written
 
 from enum import IntEnum
@@ -54,6 +55,10 @@ class JudgeFault(KernelcourtError):
     """The judge failed at its own work; it costs the submission nothing."""
 
     exit_code = ExitCode.JUDGE_FAULT
+
+
+class BaselineFault(JudgeFault):
+    """What a submission was to be faster than failed."""
 
 
 class ShardError(KernelcourtError):

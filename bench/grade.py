@@ -2,6 +2,7 @@
 
 import contextlib
 import contextvars
+import functools
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -10,20 +11,21 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from bench import evaluation, provenance
+from bench import evaluation, provenance, race
 from bench.build import builder
 from bench.build.toolchain import Artifact
 from bench.court import Court
-from bench.errors import KernelcourtError
+from bench.errors import BaselineFault, KernelcourtError
 from bench.gates import artifacts, leftovers, plausibility, sanitizers
 from bench.inputs import Case, edge_cases, fuzzed_cases, round_sizes, timed_sizes
 from bench.judge.schemas import Device, Language, Outcome
 from bench.measure.protocols import Protocol, ProtocolRole, find_protocol
 from bench.measure.quiet import Lookout
-from bench.measure.sampling import Sides, TimeLimits, baseline_fault, race_ns, time_inputs
+from bench.measure.sampling import Sides, TimeLimits, baseline_fault, time_inputs
 from bench.measure.session import Session
 from bench.measure.statistics import geometric_mean, hodges_lehmann
 from bench.measure.stopwatch import Stopwatch
+from bench.race import Contender, Kept, Race
 from bench.records import Cell, GradeOrder, GradeReport, SourceFile
 from bench.reference import OracleOf, Twin
 from bench.reverify import reverify
@@ -51,11 +53,17 @@ class Work:
     provenance: dict[str, Any] = field(default_factory=dict)
     flag: str | None = None
     before: dict[str, Any] = field(init=False)
-    denominator: Path = field(init=False)
+    entrants: tuple[Contender, ...] = field(init=False)
+    denominator: Contender = field(init=False)
 
     def __post_init__(self) -> None:
         self.before = provenance.machine_state(self.court)
-        self.denominator = self.task.defining_baselines[0]
+        self.entrants, left_out = race.contenders(self.task, self.court.kit)
+        self.denominator = self.entrants[0]
+        if self.is_timed and not self.protocol.against_itself:
+            self.provenance["denominator_policy"] = race.policy(self.entrants)
+            if left_out:
+                self.provenance["race_left_out"] = left_out
 
     @property
     def seed(self) -> bytes:
@@ -89,6 +97,10 @@ class Work:
     @cached_property
     def held_out(self) -> list[Case]:
         return held_out_cases(self.task, self.seed)
+
+    def timed(self, index: int) -> dict[str, int]:
+        """Sizes of one timed input."""
+        return timed_sizes(self.task, self.seed, self.order.preset, index)
 
 
 def correctness_cases(task: Task, seed: bytes) -> list[Case]:
@@ -130,9 +142,10 @@ def grade(order: GradeOrder, court: Court, task: Task | None = None) -> GradeRep
 
 def measure(work: Work) -> None:
     """Every call that the grade consists of, in one process of each side."""
+    settled = work.is_timed and settle(work)
     with (
         build_beside(work) as wait_for_build,
-        start_runners(work) as (arena, candidate, denominator),
+        start_runners(work, settled) as (arena, candidate, denominator),
     ):
         wait_for_build()
         with on_timing_cores(work, arena, candidate) as session:
@@ -193,24 +206,23 @@ def candidate_artifact(work: Work) -> Artifact:
 
 
 @contextlib.contextmanager
-def start_runners(work: Work) -> Iterator[tuple[Arena, Runner, Runner | None]]:
+def start_runners(work: Work, settled: bool) -> Iterator[tuple[Arena, Runner, Runner | None]]:
     """The judge's buffers and both sides' processes in their sandboxes, all of it gone afterwards.
 
-    The processes wait there and have loaded nothing. Where several baselines race there is no denominator yet, and
-    where nothing is timed none at all.
+    The processes wait there and have loaded nothing. There is no denominator where it is not `settled`.
     """
     task, order = work.task, work.order
     plan = [case.sizes for case in (*work.correctness, *work.held_out)]
     if work.is_timed:
         plan.append(work.round_case.sizes)
-        plan += [timed_sizes(task, work.seed, order.preset, index) for index in range(work.protocol.inputs)]
+        plan += map(work.timed, range(work.protocol.inputs))
     with contextlib.ExitStack() as stack:
         made = Arena(task, plan, order.workspace_bytes, work.court.memory)
         arena = stack.enter_context(contextlib.closing(made))
         workspace = order.workspace_bytes > 0
         candidate = stack.enter_context(start_runner(work, candidate_artifact(work), arena, workspace))
         denominator = None
-        if work.is_timed and (len(task.baselines) == 1 or work.protocol.against_itself):
+        if settled:
             denominator = stack.enter_context(start_baseline(work, work.denominator, arena))
         yield arena, candidate, denominator
 
@@ -223,10 +235,9 @@ def start_runner(work: Work, artifact: Artifact, arena: Arena, workspace: bool =
     return contextlib.closing(runner)
 
 
-def start_baseline(work: Work, path: Path, arena: Arena) -> "contextlib.closing[Runner]":
-    with work.watch.stage("build"):
-        baseline = builder.denominator(work.court.sandbox, path, work.court.kit)
-    return start_runner(work, baseline, arena)
+def start_baseline(work: Work, contender: Contender, arena: Arena) -> "contextlib.closing[Runner]":
+    sizes = [*map(work.timed, range(work.protocol.inputs))]
+    return race.started(contender, work.court, work.folder, arena, sizes, work.watch)
 
 
 def load_baseline(work: Work, baseline: Runner) -> None:
@@ -272,14 +283,13 @@ def time_both_sides(work: Work, session: Session, candidate: Runner, denominator
         twin = Twin(work.court.sandbox, work.task, work.court.memory, work.court.kit)
     with contextlib.ExitStack() as stack:
         if denominator is None:
-            race(work, session, twin.oracle)
+            have_race(work, session, twin.oracle)
             denominator = stack.enter_context(start_baseline(work, work.denominator, session.arena))
         work.provenance["build"] |= {
-            "denominator": provenance.build_facts(
-                builder.denominator(work.court.sandbox, work.denominator, work.court.kit)
-            ),
+            "denominator": provenance.build_facts(work.denominator.build(work.court.sandbox, work.court.kit)),
             "twin": provenance.build_facts(twin.built),
         }
+        stack.enter_context(leaving_out(work))
         load_baseline(work, denominator)
         sides = Sides(candidate, denominator)
         sides.share_empty_call()
@@ -291,15 +301,39 @@ def time_both_sides(work: Work, session: Session, candidate: Runner, denominator
     return twin
 
 
-def race(work: Work, session: Session, oracle_of: OracleOf) -> None:
-    """Make the fastest of several baselines the denominator; all their times are recorded."""
-    times: dict[Path, int] = {}
-    for path in work.task.baselines:
-        with start_baseline(work, path, session.arena) as baseline:
-            load_baseline(work, baseline)
-            times[path] = race_ns(session, baseline, work.order.preset, oracle_of)
-    work.denominator = min(times, key=times.__getitem__)
-    work.provenance["race_ns"] = {path.name: elapsed for path, elapsed in times.items()}
+def settle(work: Work) -> bool:
+    """Whether the denominator is known before anything of the submission runs; on a CPU several race in the grade."""
+    if len(work.entrants) > 1 and not work.protocol.against_itself:
+        if not work.court.gpu:
+            return False
+        with work.watch.stage("race"):
+            decide(work, race.outcome(work.task, work.order.preset, work.court))
+    return True
+
+
+def have_race(work: Work, session: Session, oracle_of: OracleOf) -> None:
+    """Let the baselines race on the first timed input."""
+    start = functools.partial(start_baseline, work, arena=session.arena)
+    decide(work, race.race(session, work.entrants, start, work.order.preset, oracle_of))
+
+
+def decide(work: Work, found: Race) -> None:
+    """Make the fastest of a race the denominator; all its times are recorded."""
+    work.denominator = next(one for one in work.entrants if one.name == found.fastest)
+    work.provenance["race_ns"] = found.medians_ns
+    if found.left_out:
+        work.provenance["race_left_out"] = found.left_out
+
+
+@contextlib.contextmanager
+def leaving_out(work: Work) -> Iterator[None]:
+    """A denominator in PyTorch that fails now, other than in its race, is none in later grades."""
+    try:
+        yield
+    except BaselineFault as fault:
+        if work.denominator.mode:
+            Kept.of(work.task, work.order.preset, work.court).leave_out(work.denominator.name, str(fault))
+        raise
 
 
 def hold_out(work: Work, session: Session, candidate: Runner, twin: Twin | None) -> None:
@@ -382,7 +416,8 @@ def credit(cells: list[Cell]) -> dict[str, Any]:
 def facts(work: Work) -> dict[str, Any]:
     """What every report holds, whatever came of the grade."""
     order, court = work.order, work.court
-    circumstances = provenance.circumstances(court, work.denominator, work.cells, work.before)
+    source, name = work.denominator.source, work.denominator.name
+    circumstances = provenance.circumstances(court, source, name, work.cells, work.before)
     return {
         "grade_id": order.grade_id,
         "protocol": order.protocol,
@@ -390,7 +425,7 @@ def facts(work: Work) -> dict[str, Any]:
         "cells": tuple(work.cells),
         "denominator": work.denominator.name if work.is_timed else None,
         "task_hash": work.task.hash,
-        "policy_stamp": builder.policy_stamp(work.task, work.court.kit),
+        "policy_stamp": race.policy_stamp(work.task, work.court.kit),
         "seed_commitment": commitment(work.seed),
         "sandbox": str(court.sandbox.level),
         "device": work.device,
@@ -407,6 +442,7 @@ def sources(work: Work) -> Iterator[SourceFile]:
     if order.source is not None:
         name = f"{kernel}{order.language.suffix}"
         yield SourceFile(role="submission", name=name, content=order.source.encode(errors="replace"))
-    for role, content in work.task.files.items():
+    raced = {f"baseline:{one.source.name}": one.source.read_bytes() for one in work.entrants}
+    for role, content in (work.task.files | raced).items():
         yield SourceFile(role=role, name=role.partition(":")[2] or role, content=content)
     yield provenance.toolchains_source()

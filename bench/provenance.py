@@ -73,8 +73,13 @@ def machine_state(court: Court) -> dict[str, Any]:
     return found | ({"gpu": court.gpu_state()} if court.gpu else {})
 
 
-def circumstances(court: Court, denominator: Path, cells: Sequence[Cell], before: dict[str, Any]) -> dict[str, Any]:
-    """What is known of a grade at its end, whatever came of it; `before` is the machine's state at its start."""
+def circumstances(
+    court: Court, denominator: Path, name: str, cells: Sequence[Cell], before: dict[str, Any]
+) -> dict[str, Any]:
+    """What is known of a grade at its end, whatever came of it; `before` is the machine's state at its start.
+
+    `name` is the denominator's, whose source lies at `denominator`.
+    """
     return {
         "sandbox_by": court.sandbox.by,
         "cores": {"timing": court.cores.timing, "clock": court.cores.clock},
@@ -83,7 +88,7 @@ def circumstances(court: Court, denominator: Path, cells: Sequence[Cell], before
         "before": before,
         "after": machine_state(court),
         "noise": noise(cells),
-        "denominator": {"name": denominator.name, "sha256": hashlib.sha256(denominator.read_bytes()).hexdigest()},
+        "denominator": {"name": name, "sha256": hashlib.sha256(denominator.read_bytes()).hexdigest()},
         "versions": {**versions(), "python": platform.python_version(), "numpy": np.__version__},
     }
 

@@ -58,10 +58,11 @@ class ProfileOrder(SubmissionOrder):
 
 
 class WarmOrder(Closed):
-    """A kernel whose denominators are to be built ahead, and the languages that its submissions are written in."""
+    """A kernel whose denominators are to be built ahead, for submissions in these languages at these presets."""
 
     kernel: str
     languages: tuple[Language, ...] = ()
+    presets: tuple[Preset, ...] = ()
 
 
 class Cell(Closed):

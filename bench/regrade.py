@@ -13,7 +13,6 @@ import yaml
 
 from bench import adhoc, audit, process
 from bench.audit import Agreement, Difference
-from bench.build.builder import policy_stamp
 from bench.build.toolchain import parse_toolchains, recorded_toolchains, shipped_toolchains, toolchains
 from bench.court import Court
 from bench.devices import cpu
@@ -23,6 +22,7 @@ from bench.inputs import balanced_order, timed_sizes
 from bench.judge.schemas import Kind, Language, Outcome
 from bench.measure.protocols import PROTOCOLS
 from bench.provenance import TOOLCHAINS_ROLE
+from bench.race import policy_stamp
 from bench.records import GradeOrder, GradeReport
 from bench.results import queries
 from bench.results.stored import StoredGrade, stored_grade

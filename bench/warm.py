@@ -1,5 +1,6 @@
-"""Builds what all grades of a kernel share – denominators, float64 twin, call shims – before anybody asks for it."""
+"""Makes what all grades of a kernel share – denominators, float64 twin, call shims, a GPU's races – ahead of them."""
 
+from bench import race
 from bench.build import builder
 from bench.court import Court
 from bench.judge.schemas import Language
@@ -10,7 +11,7 @@ from bench.task import find_task
 
 
 def warm(order: WarmOrder, court: Court) -> None:
-    """Fill the cache for one kernel, and read its reference; it builds where a grade would, and times nothing.
+    """Fill the cache for one kernel, and read its reference; it builds where a grade would, and times races alone.
 
     Raises:
         UsageError: there is no such kernel.
@@ -26,4 +27,7 @@ def warm(order: WarmOrder, court: Court) -> None:
             builder.twin(sandbox, baseline, kit)
         for language in {*order.languages, *map(Language.of, task.baselines)}:
             builder.call_shim(sandbox, task, language)
+        if kit and len(race.contenders(task, kit)[0]) > 1:
+            for preset in order.presets:
+                race.outcome(task, preset, court)
     reference_function(task, task.name)

@@ -25,6 +25,7 @@ from bench.build import builder, toolchain
 from bench.errors import EnvironmentFault, JudgeFault
 from bench.gates import binary
 from bench.judge.schemas import Language, Outcome
+from bench.race import policy_stamp
 from bench.reference import Twin, numpy_oracle
 from bench.task import load_task, select
 from bench.verdict import Rejected
@@ -135,10 +136,10 @@ def test_both_sides_of_a_grade_are_the_same_code_at_the_same_places(tmp_path: Pa
 def test_a_changed_baseline_is_built_again(tmp_path: Path) -> None:
     folder = write_kernel(tmp_path)
     before = builder.denominator(court().sandbox, folder / "baseline.c").path
-    stamp = builder.policy_stamp(load_task(folder))
+    stamp = policy_stamp(load_task(folder))
     (folder / "baseline.c").write_text(TWICE_FILES["baseline.c"] + "// the same, said differently\n")
     assert builder.denominator(court().sandbox, folder / "baseline.c").path != before
-    assert builder.policy_stamp(load_task(folder)) != stamp
+    assert policy_stamp(load_task(folder)) != stamp
 
 
 def test_a_baseline_that_does_not_build_is_the_judges_fault(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from bench import abi
 from bench.build import emulator, gpu_library, nvidia, python
 from bench.build.gpu_library import Kit
 from bench.build.toolchain import Artifact, compile_shared, toolchains
-from bench.cache import cached, content_key, default_cache, processor
+from bench.cache import cached, content_key, default_cache, of_text, processor
 from bench.errors import EnvironmentFault, JudgeFault
 from bench.judge.schemas import GPU_LANGUAGES, WITHOUT_A_GPU, Device, Language, not_graded
 from bench.sandbox import Sandbox, scratch_folder
@@ -102,19 +102,15 @@ def call_shim(sandbox: Sandbox, task: Task, language: Language, workspace: bool 
     folder = default_cache() / "shims"
     if language is Language.PYTHON:
         text = abi.python_shim(task, workspace)
-        return cached(folder, content_key(text), ".py", lambda target: _write(target, text))
+        return cached(folder, content_key(text), ".py", of_text(text))
     if language is Language.TRITON:
         text = abi.tensor_shim(task, workspace)
-        return cached(folder, content_key(text), ".py", lambda target: _write(target, text))
+        return cached(folder, content_key(text), ".py", of_text(text))
     text = abi.c_shim(task, workspace, stream=language in GPU_LANGUAGES)
     what = f"the call shim of {task.name}"
     return cached(
         folder, content_key(text), ".so", lambda target: _compile(sandbox, what, text, Language.C, (), target)
     )
-
-
-def _write(target: Path, text: str) -> None:
-    target.write_text(text, encoding="utf-8")
 
 
 def _trusted(
@@ -163,13 +159,3 @@ def _compile(
         except Rejected as error:
             raise JudgeFault(f"{what} does not build:\n{error.log}") from error
         target.write_bytes(built.path.read_bytes())
-
-
-def policy_stamp(task: Task, kit: Kit | None = None) -> str:
-    """Identity of a track's denominator policy: baselines, flags and the racing rule (the fastest baseline)."""
-    baselines = task.defining_baselines
-    if kit:
-        built_by = [repr(kit.steps(Path(path.name), (), task.name)) for path in baselines]
-    else:
-        built_by = [repr(toolchains()[Language.of(path).value]) for path in baselines]
-    return content_key(*(path.read_bytes() for path in baselines), *built_by, "fastest")

@@ -75,7 +75,8 @@ def _searches(config: JudgeConfig, scheduler: Scheduler, metrics: Metrics) -> Se
 
 def _warm_orders(config: JudgeConfig) -> list[WarmOrder]:
     languages = tuple({setup.language for setup in config.setups.values()})
-    return [WarmOrder(kernel=kernel, languages=languages) for kernel in config.to_warm]
+    presets = tuple({setup.preset for setup in config.setups.values()})
+    return [WarmOrder(kernel=kernel, languages=languages, presets=presets) for kernel in config.to_warm]
 
 
 async def _end(measuring: "asyncio.Task[None]") -> int:

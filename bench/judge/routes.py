@@ -20,6 +20,7 @@ from bench.judge.refusal import Refused, error_body, too_large
 from bench.judge.schemas import (
     Answer,
     Closed,
+    Device,
     ErrorBody,
     GradeRequest,
     Health,
@@ -93,7 +94,9 @@ class Endpoints:
 
     async def baseline(self, kernel: str) -> dict[str, Any]:
         """The kernel's denominators and their median times on this rank, null before one was timed."""
-        names = [path.name for path in known_task(kernel).defining_baselines]
+        task = known_task(kernel)
+        declared = task.defining_baselines if Device(self._config.device) is Device.CPU else task.gpu_baselines
+        names = dict.fromkeys([*(path.name for path in declared), *self._service.raced(kernel)])
         times = {name: {"median_ns": self._service.denominator_ns(kernel, name)} for name in names}
         return {"kernel": kernel, "rank": self._config.rank, "denominators": times}
 

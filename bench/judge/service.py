@@ -178,6 +178,10 @@ class GradeService:
         medians = self._denominators.get((kernel, name))
         return statistics.median(medians) if medians else None
 
+    def raced(self, kernel: str) -> list[str]:
+        """Names of the denominators that this process has timed."""
+        return [name for of_kernel, name in self._denominators if of_kernel == kernel]
+
     async def drain(self, limit_s: float) -> None:
         """Take nothing new, and wait until what is in flight is recorded, at most `limit_s` seconds."""
         self._ending.set()

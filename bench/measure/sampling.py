@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from statistics import median
 
-from bench.errors import JudgeFault
+from bench.errors import BaselineFault
 from bench.gates import agreement
 from bench.inputs import Case, balanced_order, timed_sizes
 from bench.judge.schemas import Preset
@@ -20,10 +19,13 @@ from bench.verdict import Rejected
 
 CALL_FLOOR_NS = 5_000_000_000
 LATER_FLOOR_NS = 1_000_000_000
+DENOMINATOR_NS = 60_000_000_000
 MAX_REPEATS = 10
 # Linux takes the core from a real-time task that has had it for 0.95 s of a second.
 URGENT_MOST_NS = 500_000_000
 RACE_CALLS = 5
+# Who takes so many times the time of the fastest is not called again.
+LOST = 2
 
 
 @dataclass(frozen=True)
@@ -142,32 +144,38 @@ class TimedInput:
         return timing
 
 
-def race_ns(session: Session, baseline: Runner, preset: Preset, oracle_of: OracleOf) -> int:
-    """Median time (ns) of RACE_CALLS calls of a baseline at the sizes of the first timed input, after a warm-up.
+def race_ns(
+    session: Session, baseline: Runner, preset: Preset, oracle_of: OracleOf, best_ns: float | None = None
+) -> tuple[int, ...]:
+    """Times (ns) of RACE_CALLS calls of a baseline at the sizes of the first timed input, after a warm-up.
 
-    Every baseline of a grade gets the same values.
+    Every baseline of a race gets the same values. One that is far behind the best so far is called once.
 
     Raises:
-        JudgeFault: it failed a call or answered wrongly.
+        Rejected: it failed a call or answered wrongly.
     """
     sizes, times = timed_sizes(session.task, session.seed, preset, 0), []
     for number in range(RACE_CALLS + 1):
         prepared = session.prepare(Case("race", f"i0.{number}", sizes), oracle_of)
-        times.append(_call_denominator(session, baseline, prepared).elapsed_ns)
-    return round(median(times[1:]))
+        elapsed_ns = session.call(baseline, prepared, DENOMINATOR_NS, timed=True).elapsed_ns
+        if number:
+            times.append(elapsed_ns)
+        if number == 1 and best_ns is not None and elapsed_ns > LOST * best_ns:
+            break
+    return tuple(times)
 
 
 def _call_denominator(session: Session, runner: Runner, prepared: Prepared) -> Timing:
     try:
-        return session.call(runner, prepared, 60 * LATER_FLOOR_NS, timed=True)
+        return session.call(runner, prepared, DENOMINATOR_NS, timed=True)
     except Rejected as error:
         raise baseline_fault(session.task, error) from error
 
 
-def baseline_fault(task: Task, error: Rejected) -> JudgeFault:
+def baseline_fault(task: Task, error: Rejected) -> BaselineFault:
     """The judge's own baseline failed, as no submission can make it."""
     finding = f"{error}: {error.detail.get('message') or error.detail}"
-    return JudgeFault(f"the denominator of {task.name} failed: {finding}; run `kcourt task validate {task.name}`")
+    return BaselineFault(f"the denominator of {task.name} failed: {finding}; run `kcourt task validate {task.name}`")
 
 
 def _cell(index: int, sizes: dict[str, int], pairs: list[Pair], repeated: int, protocol: Protocol) -> Cell:

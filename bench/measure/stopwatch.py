@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 # Not the judge's overhead: the work that a grade exists for, and what its honesty costs.
-WORK_STAGES = frozenset({"build", "kernel", "oracle", "values", "compare", "flush", "wait", "tools"})
+WORK_STAGES = frozenset({"build", "kernel", "oracle", "values", "compare", "flush", "wait", "tools", "race"})
 
 
 class Stopwatch:
@@ -39,6 +39,6 @@ class Stopwatch:
         return {**spent, "total": round((time.perf_counter() - self._start) * 1e3, 3)}
 
     def overhead_ms(self) -> float:
-        """ms outside building, the kernels, the oracle, values, comparison, flushing and waiting for a core."""
+        """ms outside building, the kernels, the oracle, values, comparison, flushing, races and waiting for a core."""
         work = sum(seconds for name, seconds in self._spent.items() if name in WORK_STAGES)
         return round((time.perf_counter() - self._start - work) * 1e3, 3)
