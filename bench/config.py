@@ -93,7 +93,10 @@ class JudgeConfig(BaseModel):
     timing_cores: Annotated[tuple[int, ...] | None, Field(description="Cores of timed code; none: planned.")] = None
     clock_core: Annotated[int | None, Field(description="Core of the judge's clock; none: planned.")] = None
     warm_up: Annotated[
-        bool, Field(description="Build denominators of this rank's share of the kernels while nothing waits.")
+        bool,
+        Field(
+            description="Build denominators of this rank's share of the kernels, and race them, while nothing waits."
+        ),
     ] = True
     queue_limit: Annotated[int, Field(ge=1, description="Waiting requests beyond which 429 is answered.")] = 256
     max_body_bytes: Annotated[int, Field(ge=1024, description="Largest request body, bytes.")] = 8 << 20

@@ -1,8 +1,9 @@
 """The process of a Triton submission on a GPU; started by path with `python -I`, it sees nothing of the judge.
 
 argv: control-fd, cores "1,2", whether it is sealed once everything is compiled ("last") or not ("never"), or is none
-but the judge's own, which PyTorch may compute ("trusted"), waiter.so, the library that borrows a device's memory, the device's type by DLPack's number, rehearsals.json, shim.py, module.py,
-symbol, then "fd:bytes:writable" (or "-") an argument.
+but the judge's own, for which PyTorch may compute ("trusted"), waiter.so, the library that borrows a device's memory,
+the device's type by DLPack's number, rehearsals.json, shim.py, module.py, symbol, then "fd:bytes:writable" (or "-") an
+argument.
 
 Before it is sealed the kernel is called once on each size that is to come, on zeros of its own: that is when Triton
 compiles, and starts its compilers. Nothing of these calls is looked at, but for what they have PyTorch do: kernels are

@@ -278,7 +278,8 @@ class JudgeKeys(BaseModel):
         int, Field(ge=1, le=LONGEST_S), Key("judge", "What all those tools have together for one submission.", "s")
     ] = USUAL_TIMEOUT_S
     judge_warm_up: Annotated[
-        bool, Key("judge", "Build denominators of the job's kernels while nothing waits; else on demand alone.")
+        bool,
+        Key("judge", "Build the job's denominators, and race a GPU's, while nothing waits; else on demand alone."),
     ] = True
     judge_queue_limit: Annotated[Positive, Key("judge", "Waiting requests beyond which a judge answers 429.")] = 256
     judge_max_body_bytes: Annotated[int, Field(ge=1024), Key("judge", "Largest request body.", "bytes")] = 8 << 20
