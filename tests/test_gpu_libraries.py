@@ -11,7 +11,7 @@ from bench.build.gpu_library import Kit, nvidia_kit, own_library
 from bench.errors import EnvironmentFault
 from bench.gates import artifacts, imports
 from bench.judge.schemas import Device, Language, Outcome
-from bench.sandbox import scratch_folder
+from bench.sandbox import Level, scratch_folder
 from bench.task import find_task
 from bench.verdict import Rejected
 
@@ -25,15 +25,16 @@ def kit() -> Kit:
         pytest.skip(str(fault))
 
 
-def made(source: str, language: Language = Language.HIP) -> set[str]:
+def made(source: str, language: Language = Language.HIP, level: Level | None = None) -> set[str]:
     """Build a source, and let the gates look at it; the files that are there then."""
     with scratch_folder() as folder:
-        artifacts.make(court().sandbox, folder, find_task("axpy"), order(source, language), kit=kit())
+        artifacts.make(court(level).sandbox, folder, find_task("axpy"), order(source, language), kit=kit())
         return {path.name for path in folder.iterdir()}
 
 
-def test_an_honest_kernel_passes_the_gates():
-    assert "axpy.so" in made(HONEST_HIP)
+@pytest.mark.parametrize("level", [None, Level.LIMITS], ids=["best", "limits"])
+def test_an_honest_kernel_passes_the_gates(level):
+    assert "axpy.so" in made(HONEST_HIP, level=level)
 
 
 def test_an_honest_kernel_in_cuda_passes_the_gates():

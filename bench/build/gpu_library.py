@@ -19,8 +19,9 @@ from bench.verdict import Rejected
 
 NATIVE = Path(__file__).parents[1] / "native"
 _OWN_LIMITS = Limits(wall_s=300)
-# Files that nvcc makes on its way from a source to an object, as the assembler names them.
-PASSING = re.compile(r"tmpxft_\w+-\d+_[^/]*\.cudafe1\.(?:cpp|stub\.c)|/tmp/cc\w+\.s|-")
+# Files that nvcc makes on its way from a source to an object, as the assembler names them; some lie in TMPDIR, which
+# without a sandbox's own /tmp is the folder of the build.
+PASSING = re.compile(r"tmpxft_\w+-\d+_[^/]*\.cudafe1\.(?:cpp|stub\.c)|(?:/tmp/)?cc\w+\.s|-")
 
 Steps = Callable[[Path, Sequence[str], str | None], list[list[str]]]
 

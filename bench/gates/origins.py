@@ -53,7 +53,7 @@ def check_read_for_a_gpu(source: Path, folders: Sequence[Path]) -> None:
     noted = source.with_suffix(READ)
     own = tuple(f"{folder}/" for folder in (*folders, "/usr/include", "/usr/lib"))
     text = noted.read_text(encoding="utf-8", errors="replace") if noted.is_file() else ""
-    assembled = (path for path in files_read(source) if not PASSING.fullmatch(path))
+    assembled = (path for path in files_read(source) if not PASSING.fullmatch(path.removeprefix(f"{source.parent}/")))
     for path in dict.fromkeys([*(found["file"] for found in _MARKER.finditer(text)), *assembled]):
         real = os.path.normpath(path)
         built_in = path.startswith("<") or path == source.name or real.startswith(own)
