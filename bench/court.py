@@ -2,24 +2,23 @@
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from bench.build.gpu_library import Kit
-from bench.devices import cuda, hip
 from bench.devices.card import Card, Vendor
 from bench.devices.gpu import Gpu
+from bench.devices.vendors import VENDORS
 from bench.errors import EnvironmentFault, UsageError
 from bench.evaluation import NO_TOOLS, Plan
-from bench.judge.schemas import WITHOUT_A_GPU, Device, Language, not_graded
+from bench.judge.schemas import Device, Language, graded_on, not_graded
 from bench.measure.cores import CorePlan, available_cores, plan_cores
 from bench.measure.lease import timing_lease
 from bench.measure.stopwatch import Stopwatch
 from bench.runner.memory import HOST, DeviceMemory, Memory
 from bench.sandbox import Sandbox, reach
 
-VENDORS: Mapping[Device, Vendor] = {Device.CUDA: cuda.VENDOR, Device.HIP: hip.VENDOR}
 # A GPU's runtime loads code at once, and keeps none of it on disk.
 NO_DISTURBANCE = {"CUDA_MODULE_LOADING": "EAGER", "CUDA_CACHE_DISABLE": "1"}
 
@@ -54,16 +53,20 @@ class Court:
         """How the slot's GPU is doing now: clocks (MHz), power (W), temperature (°C), load (%)."""
         return VENDORS[self.gpu.kit.device].state(self.card) if self.gpu and self.card else {}
 
+    @property
+    def devices(self) -> tuple[Device, ...]:
+        """What grades here: the slot's GPU; without one this CPU, which plays a GPU for HIP."""
+        return graded_on(self.gpu.kit.device if self.gpu else Device.CPU)
+
     def device_of(self, language: Language) -> Device:
-        """What grades a language here: the slot's GPU; without one this CPU, which plays a GPU for HIP.
+        """What grades a language here.
 
         Raises:
-            UsageError: nothing here does.
+            UsageError: nothing does.
         """
-        devices = (self.gpu.kit.device,) if self.gpu else WITHOUT_A_GPU
-        if why := not_graded(language, devices):
+        if why := not_graded(language, self.devices):
             raise UsageError(why)
-        return next(device for device in devices if language in device.languages)
+        return next(device for device in self.devices if language in device.languages)
 
     @property
     def untimed(self) -> tuple[int, ...]:

@@ -73,7 +73,8 @@ def main() -> int:
         _say(answers, {"unfit": str(error)})
         return int(error.exit_code)
     cores = {"timing": court.cores.timing, "clock": court.cores.clock}
-    _say(answers, {"ready": {"sandbox": str(court.sandbox.level), "device": config.device, "cores": cores}})
+    device = {"device": config.device, "device_name": court.gpu.facts["name"] if court.gpu else ""}
+    _say(answers, {"ready": {"sandbox": str(court.sandbox.level), "cores": cores, **device}})
     gc.freeze()  # what is there now stays: no collection in a grade need look at it again
     for line in sys.stdin:
         _say(answers, answer(line, court))

@@ -275,9 +275,12 @@ def test_the_whole_prompt():
     )
 
 
-@pytest.mark.parametrize("language", [Language.HIP, Language.CUDA, Language.TRITON])
-def test_the_task_in_a_language_of_gpus(language):
-    chosen = settings(language=language, agent_start="torch", agent_tools_on="profile" if language == "hip" else "")
+@pytest.mark.parametrize(
+    ("language", "device"), [(Language.HIP, "cpu"), (Language.CUDA, "cuda"), (Language.TRITON, "cuda")]
+)
+def test_the_task_in_a_language_of_gpus(language, device):
+    given = {"agent_start": "torch", "agent_tools_on": "profile" if language == "hip" else ""}
+    chosen = settings(language=language, device=device, hardware="" if device == "cpu" else "h200", **given)
     said = told(launch_material(chosen, read_treatment("none")), chosen, make_problem(chosen, find_task("rmsnorm")))
     check_golden(f"prompt-{language}.md", said.prompt)
 

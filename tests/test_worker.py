@@ -77,6 +77,7 @@ def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Talk]:
         assert ready == {
             "sandbox": reached(),
             "device": "cpu",
+            "device_name": "",
             "cores": {"timing": list(court().cores.timing), "clock": court().cores.clock},
         }
         yield talk

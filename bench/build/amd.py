@@ -58,6 +58,11 @@ def plan(source: str, target: Target) -> Plan:
     )
 
 
+def library_command(source: str, output: str) -> list[str]:
+    """The argv that makes a library for the GPU that is there, as an author would."""
+    return ["hipcc", "--offload-arch=native", *FLAGS, "-shared", "-fPIC", source, "-o", output]
+
+
 def find_hipcc() -> str | None:
     """ROCm's compiler on PATH or in its usual place, if it is here."""
     return shutil.which("hipcc") or shutil.which(_HIPCC)

@@ -3,12 +3,12 @@
 from pathlib import Path
 
 from bench import abi
-from bench.build import emulator, gpu_library, nvidia, python
+from bench.build import amd, emulator, gpu_library, nvidia, python
 from bench.build.gpu_library import Kit
 from bench.build.toolchain import Artifact, compile_shared, toolchains
 from bench.cache import cached, content_key, default_cache, of_text, processor
 from bench.errors import EnvironmentFault, JudgeFault
-from bench.judge.schemas import GPU_LANGUAGES, WITHOUT_A_GPU, Device, Language, not_graded
+from bench.judge.schemas import GPU_LANGUAGES, Device, Language, graded_on, not_graded
 from bench.sandbox import Sandbox, scratch_folder
 from bench.task import Task
 from bench.verdict import Rejected
@@ -61,18 +61,21 @@ def submission_commands(language: Language, kernel: str, kit: Kit | None = None)
     return tuple(map(tuple, steps))
 
 
-def build_command(language: Language, kernel: str = "<kernel>") -> str:
-    """The command line that makes the code of a submission, for the contract that an agent reads."""
-    if language is Language.CUDA:
-        return " ".join(nvidia.library_command(f"{kernel}{language.suffix}", f"{kernel}.so"))
+def build_command(language: Language, kernel: str = "<kernel>", device: Device | None = None) -> str:
+    """The command line that makes the code of a submission on a device, for the contract that an agent reads."""
+    source, library = f"{kernel}{language.suffix}", f"{kernel}.so"
+    if language is Language.CUDA or (language is Language.HIP and device is Device.CUDA):
+        return " ".join(nvidia.library_command(source, library))
+    if language is Language.HIP and device is Device.HIP:
+        return " ".join(amd.library_command(source, library))
     if language.value not in toolchains():
-        return f"none: {kernel}{language.suffix} is imported as it is"
-    return " ".join(toolchains()[language.value].command(f"{kernel}{language.suffix}", f"{kernel}.so"))
+        return f"none: {source} is imported as it is"
+    return " ".join(toolchains()[language.value].command(source, library))
 
 
 def lacking(language: Language, gpu: Device | None = None) -> str:
     """Why nothing is built in this language here, for a GPU or without one; or an empty text."""
-    if why := not_graded(language, (gpu,) if gpu else WITHOUT_A_GPU):
+    if why := not_graded(language, graded_on(gpu or Device.CPU)):
         return why
     if gpu:  # who has opened it has found its compiler
         return ""

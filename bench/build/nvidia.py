@@ -53,7 +53,8 @@ def plan(source: str, target: Target) -> Plan:
 
 def library_command(source: str, output: str) -> list[str]:
     """The argv that makes a library for the GPU that is there, as an author would."""
-    return ["nvcc", "-arch=native", *FLAGS, "-shared", "-Xcompiler", "-fPIC", source, "-o", output]
+    as_cuda = [] if source.endswith(".cu") else ["-x", "cu"]
+    return ["nvcc", *as_cuda, "-arch=native", *FLAGS, "-shared", "-Xcompiler", "-fPIC", source, "-o", output]
 
 
 def find_nvcc() -> str:

@@ -1,7 +1,6 @@
 """Grade one file here and now."""
 
 import json
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -12,18 +11,10 @@ from bench.court import open_court
 from bench.errors import EnvironmentFault, ExitCode, JudgeFault
 from bench.evaluation import parse_plan
 from bench.inputs import sizes_text
-from bench.judge.schemas import Device, Language, Outcome, Preset
+from bench.judge.schemas import Device, GpuOrCpu, Language, Outcome, Preset
 from bench.records import GradeReport
 
 app = typer.Typer()
-
-
-class GpuOrCpu(StrEnum):
-    """The devices that can be asked for."""
-
-    CPU = "cpu"
-    CUDA = "cuda"
-    HIP = "hip"
 
 
 @app.command()

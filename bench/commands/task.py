@@ -18,7 +18,7 @@ from bench.build.hipify import cuda_to_hip
 from bench.court import open_court
 from bench.errors import ExitCode, UsageError
 from bench.judge.contract import contract, described, tolerance_in_words
-from bench.judge.schemas import Language, Preset
+from bench.judge.schemas import Device, GpuOrCpu, Language, Preset
 from bench.start import STARTS, start_material
 from bench.task import Task, find_task, select, tasks_root
 from bench.validate import Check, Verdict, validate, worst
@@ -70,17 +70,18 @@ def show(kernel: Annotated[str, typer.Argument(help="Name of a kernel.")], as_js
     """
     task = find_task(kernel)
     signatures = {str(language): abi.declaration(task, language) for language in task.manifest.languages}
-    sizes = {str(preset): values for preset, values in task.manifest.sizes.items()}
+    gpu = task.gpu_track if task.manifest.gpu else None
     arguments = [described(name, argument) for name, argument in task.arguments.items()]
     if as_json:
         facts = {
             **_facts(task),
             "signatures": signatures,
             "arguments": arguments,
-            "sizes": sizes,
+            "sizes": _sizes(task),
             "edge": task.manifest.edge,
             "tolerance": tolerance_in_words(task),
             "task_hash": task.hash,
+            "gpu": gpu and {"sizes": _sizes(gpu), "waves": list(_waves(gpu)), "task_hash": gpu.hash},
         }
         typer.echo(json.dumps(facts))
         return
@@ -93,13 +94,30 @@ def show(kernel: Annotated[str, typer.Argument(help="Name of a kernel.")], as_js
     for facts in arguments:
         typer.echo(f"  {_argument_line(facts)}")
     typer.echo("")
-    for preset, values in sizes.items():
-        typer.echo(f"  {preset:3} {'  '.join(f'{name}={value}' for name, value in values.items())}")
+    _print_sizes(task)
+    if gpu:
+        typer.echo(f"  on a GPU, right with waves of {' and '.join(map(str, _waves(gpu)))} lanes:")
+        _print_sizes(gpu)
     for name, edges in task.manifest.edge.items():
         typer.echo(f"  edge {name}: {', '.join(map(str, edges))}")
     typer.echo(f"\n  {tolerance_in_words(task)}")
     baselines = ", ".join(map(str, (*task.baselines, *task.gpu_baselines)))
     typer.echo(f"\n  baseline {baselines}\n  reference {task.reference}\n  task_hash {task.hash}")
+    if gpu:
+        typer.echo(f"  task_hash on a GPU {gpu.hash}")
+
+
+def _sizes(task: Task) -> dict[str, dict[str, int]]:
+    return {str(preset): task.size(preset) for preset in Preset}
+
+
+def _waves(gpu: Task) -> tuple[int, ...]:
+    return gpu.manifest.gpu.waves if gpu.manifest.gpu else ()
+
+
+def _print_sizes(task: Task) -> None:
+    for preset, values in _sizes(task).items():
+        typer.echo(f"  {preset:3} {'  '.join(f'{name}={value}' for name, value in values.items())}")
 
 
 @app.command()
@@ -107,6 +125,7 @@ def stage(
     kernel: Annotated[str, typer.Argument(help="Name of a kernel.")],
     start: Annotated[str, typer.Option(help=f"Start material: {', '.join(STARTS)}.")],
     language: Annotated[Language, typer.Option(help="Language that the agent writes.")],
+    device: Annotated[GpuOrCpu, typer.Option(help="Device of the judge that grades it.")] = GpuOrCpu.CPU,
     as_json: Json = False,
 ) -> None:
     """Show what an agent sees of a kernel that starts from one thing and writes another: a direction.
@@ -118,7 +137,7 @@ def stage(
         raise UsageError(f"no start material '{start}'; {did_you_mean(start, STARTS)}")
     if language not in task.manifest.languages:
         raise UsageError(f"{kernel} is not written in {language}; take one of {', '.join(task.manifest.languages)}")
-    told = contract(task, language, Preset.XL)
+    told = contract(task, language, Preset.XL, Device(device))
     files = {name: content.decode() for name, content in start_material(task, STARTS[start]).items()}
     direction = f"{'instruction' if start == 'none' else start}2{language}"
     if as_json:
@@ -126,7 +145,9 @@ def stage(
         return
     typer.echo(f"{kernel}, {direction}: {told['summary']}\n\nwrite {told['file_name']} with this entry point:\n")
     typer.echo("".join(f"  {line}\n" for line in told["signature"].splitlines()))
-    for said in filter(None, (told["call"], f"build: {told['build']}")):
+    on = f"Graded on {told['graded_on']}." if told["graded_on"] else ""
+    timed = "".join(f"\n  {name}: {low} to {high}" for name, (low, high) in told["timed_sizes"].items())
+    for said in filter(None, (told["call"], on, f"build: {told['build']}", timed and f"timed at:{timed}")):
         typer.echo(f"  {said}\n")
     typer.echo(f"in the folder: {', '.join(files) or 'nothing'}")
     for name, text in files.items():

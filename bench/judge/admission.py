@@ -21,11 +21,13 @@ from bench.judge.refusal import Refused
 from bench.judge.schemas import (
     ADHOC,
     Closed,
+    Device,
     GradeRequest,
     InputMode,
     Kind,
     Language,
     ProfileRequest,
+    graded_on,
     not_graded,
     not_profiled,
 )
@@ -58,7 +60,7 @@ def admit(kind: Kind, body: bytes, headers: Headers, caller: Caller, config: Jud
     request = parse(body, GradeRequest)
     said = read_headers(headers, caller)
     language, source, library = _delivered(request, caller, config)
-    if why := not_graded(language):
+    if why := not_graded(language, graded_on(Device(config.device))):
         raise Refused(400, "wrong_language", why)
     return Submission(
         kind=said.kind or kind,

@@ -22,6 +22,7 @@ class Ready(Closed):
 
     sandbox: str
     device: str = "cpu"
+    device_name: str = ""
     cores: dict[str, Any] = Field(default_factory=dict)
 
     @property

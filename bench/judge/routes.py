@@ -32,6 +32,8 @@ from bench.judge.schemas import (
     Queued,
     SearchAnswer,
     SearchRequest,
+    graded_on,
+    not_graded,
 )
 from bench.judge.search.searches import Searches
 from bench.judge.service import ROUTES, GradeService, Pending
@@ -82,15 +84,16 @@ class Endpoints:
     async def task(self, kernel: str, request: Request, language: Language | None = None) -> dict[str, Any]:
         """The leak-free contract of a kernel: signature, sizes as ranges, tolerance, build command.
 
-        Without `language` it is in the language of the token's setup, else in the kernel's first.
+        Without `language` it is in the language of the token's setup, else in the kernel's first that is graded here.
         """
-        task = known_task(kernel)
-        preset, own = self._config.preset, None
+        task, judge = known_task(kernel), Device(self._config.device)
+        preset, own, name = self._config.preset, None, self._service.device_name
         if "authorization" in request.headers:
             setup = self._caller(request).setup
-            preset, own = setup.preset, setup.language
-        spoken = own if own in task.manifest.languages else task.manifest.languages[0]
-        return contract(task, language or spoken, preset)
+            preset, own, name = setup.preset, setup.language, setup.hardware or name
+        graded = (one for one in task.manifest.languages if not not_graded(one, graded_on(judge)))
+        spoken = own if own in task.manifest.languages else next(graded, task.manifest.languages[0])
+        return contract(task, language or spoken, preset, judge, name)
 
     async def baseline(self, kernel: str) -> dict[str, Any]:
         """The kernel's denominators and their median times on this rank, null before one was timed."""

@@ -82,8 +82,21 @@ class Device(StrEnum):
         return tuple(language for language in Language if language not in GPU_LANGUAGES)
 
 
+class GpuOrCpu(StrEnum):
+    """The devices that can be asked for."""
+
+    CPU = "cpu"
+    CUDA = "cuda"
+    HIP = "hip"
+
+
 # What grades where there is no GPU.
 WITHOUT_A_GPU = (Device.CPU, Device.EMULATED)
+
+
+def graded_on(device: Device) -> tuple[Device, ...]:
+    """What a judge of this device grades on: that GPU; without one this CPU, and the GPU that it plays."""
+    return WITHOUT_A_GPU if device in WITHOUT_A_GPU else (device,)
 
 
 def not_graded(language: Language, devices: Iterable[Device] = WITHOUT_A_GPU) -> str:

@@ -137,6 +137,11 @@ class GradeService:
         log.info("profiled", kernel=order.kernel, tool=order.tool, outcome=found.outcome)
         return found.answer(order.kernel, self.config.rank).model_dump_json()
 
+    @property
+    def device_name(self) -> str:
+        """Which GPU grades; empty where none does, or none was opened yet."""
+        return self._scheduler.ready.device_name if self._scheduler.ready else ""
+
     def health(self) -> Health:
         """The state as `/health` shows it."""
         scheduler, ready = self._scheduler, self._scheduler.ready

@@ -10,10 +10,9 @@ from agent.prompts.promises import Enforced, broken
 from agent.prompts.render import Facts, SectionFault, render, sections_of, shipped_sections, template_of
 from agent.seal import SKILL_PAGES
 from agent.tools.offered import Tool, offered, why_forbidden
-from bench.build.builder import build_command
 from bench.errors import ConfigError
 from bench.judge.contract import contract
-from bench.judge.schemas import Problem
+from bench.judge.schemas import Device, Problem
 from bench.start import Start, start_material
 from bench.task import find_task
 from bench.wording import did_you_mean
@@ -105,13 +104,14 @@ def enforced_for(settings: JobSettings, problem: Problem) -> Enforced:
         mode=settings.agent_submission_mode,
         tools=tools_of(settings),
         budget=_budget(settings, problem),
-        build=build_command(problem.language, problem.kernel),
+        build=str(contract_of(settings, problem)["build"]),
     )
 
 
 def contract_of(settings: JobSettings, problem: Problem) -> dict[str, object]:
     """What the judge's `/task/<kernel>` answers to the agents of a problem."""
-    return contract(find_task(problem.kernel), problem.language, settings.preset)
+    task, device = find_task(problem.kernel), Device(settings.device)
+    return contract(task, problem.language, settings.preset, device, settings.hardware)
 
 
 def told(material: Mapping[str, bytes], settings: JobSettings, problem: Problem) -> Told:
