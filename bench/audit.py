@@ -37,7 +37,7 @@ class Difference:
 def agreement(then: Graded, now: Graded) -> Agreement:
     """`reproduced`: same outcome, and raw ratios (where there are any) no further apart than `allowance`.
 
-    What is not reproduced is `other machine` where CPU model, number of cores or cache differ: then neither grade
+    What is not reproduced is `other machine` where CPU model, number of cores, cache or GPU differ: then neither grade
     speaks against the other. Else it `differs`.
     """
     if then.outcome is now.outcome and _apart(then, now) <= allowance(then, now):
@@ -53,7 +53,13 @@ def allowance(then: Graded, now: Graded) -> float:
 def other_machine(then: Graded, now: Graded) -> bool:
     """Whether the two were timed on machines of another kind."""
     before, after = (_facts(graded).get("machine", {}) for graded in (then, now))
-    return any(before.get(fact) != after.get(fact) for fact in MACHINE)
+    return any(before.get(fact) != after.get(fact) for fact in MACHINE) or _gpu(before) != _gpu(after)
+
+
+def _gpu(machine: dict[str, Any]) -> str | None:
+    """Name of the GPU that graded."""
+    name: str | None = machine.get("gpu", {}).get("name")
+    return name
 
 
 def _apart(then: Graded, now: Graded) -> float:
@@ -84,6 +90,8 @@ def _circumstances(graded: Graded) -> Iterator[tuple[str, Any]]:
     facts = _facts(graded)
     machine, versions, build = (facts.get(part, {}) for part in ("machine", "versions", "build"))
     yield from ((name.replace("_", " "), machine.get(name)) for name in ("host", *MACHINE, "kernel"))
+    yield "gpu", _gpu(machine)
+    yield "gpu driver", machine.get("gpu", {}).get("driver")
     yield "timing cores", facts.get("cores", {}).get("timing")
     for side, built in (("candidate", build), ("denominator", build.get("denominator", {}))):
         yield f"compiler of the {side}", built.get("compiler")

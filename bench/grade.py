@@ -186,6 +186,8 @@ def build(work: Work) -> None:
         work.provenance["build"] = provenance.planned_build(order.language, work.task.name, work.court.kit)
     if order.binding:
         work.provenance["binding"] = True
+    if order.workspace_bytes:
+        work.provenance["workspace_bytes"] = order.workspace_bytes
     try:
         built, noted = artifacts.make(work.court.sandbox, work.folder, work.task, order, kit=work.court.kit)
     finally:

@@ -15,11 +15,10 @@ from bench import adhoc, audit, process
 from bench.audit import Agreement, Difference
 from bench.build.toolchain import parse_toolchains, recorded_toolchains, shipped_toolchains, toolchains
 from bench.court import Court
-from bench.devices import cpu
 from bench.errors import JudgeFault, ShardError, TaskError, UsageError
 from bench.grade import grade
 from bench.inputs import balanced_order, timed_sizes
-from bench.judge.schemas import Kind, Language, Outcome
+from bench.judge.schemas import WITHOUT_A_GPU, Device, Kind, Language, Outcome
 from bench.measure.protocols import PROTOCOLS
 from bench.provenance import TOOLCHAINS_ROLE
 from bench.race import policy_stamp
@@ -72,15 +71,16 @@ def regrade(
             f" `kcourt db summary {database} --json` those of a study's answers"
         )
     with _naming(database):
-        check_possible(then)
+        check_possible(then, court)
         seed = checked_seed(then)
         check_texts(then, flags_of)
         with rebuilt_kernel(then) as task, _flags(then, flags_of):
             check_draws(then, task, seed)
             order = order_of(then, seed)
             now = _graded(order, court, task, then.grade_id if keep else None)
-            stamp = Difference("policy stamp", then.policy_stamp, policy_stamp(task))
-            rules = [*todays_flags(task, then.language), *([stamp] if stamp.then != stamp.now else [])]
+            stamp = Difference("policy stamp", then.policy_stamp, policy_stamp(task, court.kit))
+            flags = todays_flags(task, then.language) if court.kit is None else ()
+            rules = [*flags, *([stamp] if stamp.then != stamp.now else [])]
     return Regrade(then, now, audit.agreement(then, now), (*audit.differences(then, now), *rules))
 
 
@@ -93,8 +93,8 @@ def _naming(database: Path) -> Iterator[None]:
         raise type(error)(f"{database}: {error}") from error
 
 
-def check_possible(then: StoredGrade) -> None:
-    """Raises UsageError for a grade that found nothing, and for one that this version cannot make."""
+def check_possible(then: StoredGrade, court: Court) -> None:
+    """Raises UsageError for a grade that found nothing, and for one that this version or this court cannot make."""
     if then.outcome is Outcome.JUDGE_FAULT:
         raise UsageError(f"grade {then.grade_id} is a fault of the judge: it found nothing that could be repeated")
     if then.protocol not in PROTOCOLS:
@@ -102,13 +102,22 @@ def check_possible(then: StoredGrade) -> None:
             f"grade {then.grade_id} was made under protocol '{then.protocol}', which this version does not know"
             f" (it knows {', '.join(PROTOCOLS)}); use {_version(then)}"
         )
-    if then.device != cpu.NAME:
-        raise UsageError(f"grade {then.grade_id} was made on device '{then.device}'; this version grades on {cpu.NAME}")
+    if then.device not in court.devices:
+        raise UsageError(
+            f"grade {then.grade_id} was made on device '{then.device}', and this judge grades on"
+            f" {' and '.join(court.devices)}; regrade it with `--device {_asked_for(then.device)}`,"
+            " on a machine that has it"
+        )
     if library := then.provenance.get("library"):
         raise UsageError(
             f"grade {then.grade_id} was of a library (sha256 {library.get('sha256')}), which no database holds;"
             " submit that file again"
         )
+
+
+def _asked_for(device: str) -> str:
+    """The device that a judge is opened on to grade on this one."""
+    return Device.CPU if device in WITHOUT_A_GPU else device
 
 
 def checked_seed(then: StoredGrade) -> bytes:
@@ -165,7 +174,7 @@ def rebuilt_kernel(then: StoredGrade) -> Iterator[Task]:
         for role, name in names.items():
             (folder / _plain(name)).write_bytes(then.texts[role].content)
         try:
-            task = load_task(folder)
+            task = load_task(folder, on_gpu=then.device not in WITHOUT_A_GPU)
         except TaskError as error:
             raise UsageError(
                 f"the kernel of grade {then.grade_id} cannot be read: {error}; use {_version(then)}"
@@ -237,6 +246,7 @@ def order_of(then: StoredGrade, seed: bytes) -> GradeOrder:
         language=then.language,
         source=then.texts[SUBMISSION].content.decode(),
         binding=bool(then.provenance.get("binding")),
+        workspace_bytes=then.provenance.get("workspace_bytes", 0),
         preset=then.preset,
         protocol=then.protocol,
         seed=seed.hex(),

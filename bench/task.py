@@ -416,8 +416,8 @@ class Task:
         return digest.hexdigest()
 
 
-def load_task(folder: Path) -> Task:
-    """Read and validate the kernel in `folder`.
+def load_task(folder: Path, on_gpu: bool = False) -> Task:
+    """Read and validate the kernel in `folder`, or its GPU track.
 
     Raises:
         TaskError: naming file, line and field of the first fault.
@@ -448,7 +448,11 @@ def load_task(folder: Path) -> Task:
             except ValueError as error:
                 where = f"{path}:{document.line(keys)}: {'.'.join(keys)}"
                 raise TaskError(f"{where}: {baseline.name}: {error}") from error
-    # Baselines for GPUs are not among the texts of a CPU's grade, of which this may be all that was kept.
+    if on_gpu:
+        if not manifest.gpu:
+            raise TaskError(f"{path}:1: gpu: is missing, and a grade on a GPU is of that track; give the kernel one")
+        task = task.gpu_track
+    # Baselines of the other track are not among the texts of a grade, of which this may be all that was kept.
     for needed in [task.reference, *task.defining_baselines]:
         if not needed.is_file():
             raise TaskError(f"{path}:1: the kernel lacks {needed.name}; put it beside the manifest")

@@ -15,6 +15,7 @@ from bench.court import open_court
 from bench.errors import ExitCode
 from bench.evaluation import parse_plan
 from bench.inputs import sizes_text
+from bench.judge.schemas import Device, GpuOrCpu
 from bench.regrade import FlagsOf, Regrade, regrade
 
 app = typer.Typer()
@@ -24,6 +25,7 @@ app = typer.Typer()
 def make_again(
     grade_id: Annotated[str, typer.Argument(help="Id of the grade.")],
     db: Annotated[Path, typer.Option(help="Database that holds it: results.db, or an ad hoc one.")],
+    device: Annotated[GpuOrCpu, typer.Option(help="What to grade on: the device of the grade.")] = GpuOrCpu.CPU,
     allow_sandbox: Annotated[str, typer.Option(help="Weakest sandbox level to grade with.")] = "user",
     flags_of: Annotated[FlagsOf, typer.Option(help="Build with the recorded flags, or with today's.")] = FlagsOf.THEN,
     record: Annotated[bool, typer.Option("--record", help="Keep the new grade; it counts as nothing.")] = False,
@@ -36,7 +38,7 @@ def make_again(
 
     Example: kcourt regrade 5f0f9a7e-2a33-4a51-9c4e-6a3b6f0f4b11 --db results.db --allow-sandbox limits
     """
-    court = open_court(allow_sandbox, tools=parse_plan())
+    court = open_court(allow_sandbox, tools=parse_plan(), device=Device(device))
     made = regrade(db, grade_id, court, flags_of, record)
     kept = adhoc_database() if record else None
     if as_one_json:
