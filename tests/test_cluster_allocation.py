@@ -42,18 +42,45 @@ def test_one_judge_a_socket_unless_told():
 
 
 @pytest.mark.parametrize(
-    ("per_node", "sockets", "gpus", "expected"),
+    ("per_node", "sockets", "gpus", "device", "expected"),
     [
-        pytest.param(None, 4, 4, 4, id="one-a-socket"),
-        pytest.param(None, 4, 0, 4, id="no-gpus-no-clamp"),
-        pytest.param(None, 1, 8, 1, id="a-slot-with-all-gpus"),
-        pytest.param(None, 2, 1, 1, id="sockets-clamped"),
-        pytest.param(8, 1, 4, 4, id="asked-for-and-clamped"),
-        pytest.param(8, 1, 0, 8, id="asked-for-on-cpus"),
+        pytest.param(None, 4, 4, "cpu", 4, id="one-a-socket"),
+        pytest.param(None, 4, 0, "cpu", 4, id="no-gpus-no-clamp"),
+        pytest.param(None, 1, 8, "cpu", 1, id="a-slot-with-all-gpus"),
+        pytest.param(None, 2, 1, "cpu", 1, id="sockets-clamped"),
+        pytest.param(8, 1, 4, "cpu", 4, id="asked-for-and-clamped"),
+        pytest.param(8, 1, 0, "cpu", 8, id="asked-for-on-cpus"),
+        pytest.param(None, 2, 8, "cuda", 8, id="one-a-gpu-where-those-grade"),
+        pytest.param(None, 4, 2, "hip", 2, id="fewer-gpus-than-sockets"),
+        pytest.param(2, 1, 8, "cuda", 2, id="fewer-asked-for-than-gpus"),
+        pytest.param(9, 1, 8, "cuda", 8, id="more-asked-for-than-gpus"),
     ],
 )
-def test_a_node_with_gpus_has_no_more_judges_than_gpus(per_node, sockets, gpus, expected):
-    assert judges_on(Host("j", (0, 1), sockets, gpus=gpus), settings(judges_per_node=per_node)) == expected
+def test_a_node_with_gpus_has_no_more_judges_than_gpus(per_node, sockets, gpus, device, expected):
+    chosen = settings(judges_per_node=per_node, device=device)
+    assert judges_on(Host("j", (0, 1), sockets, gpus=gpus), chosen) == expected
+
+
+def test_each_judge_that_grades_on_a_gpu_has_one():
+    nodes = [Host(name, tuple(range(16)), 2, gpus=8) for name in ("a", "j1", "j2")]
+    plan = plan_job(nodes, settings(inference_nodes=0, judge_nodes=2, device="cuda"))
+    assert [(slot.node, slot.gpus) for slot in plan.judges] == [(node, (gpu,)) for node in (0, 1) for gpu in range(8)]
+    assert [slot.cpus for slot in plan.judges[:8]] == [(2 * gpu, 2 * gpu + 1) for gpu in range(8)]
+
+
+@pytest.mark.parametrize(
+    ("hosts", "chosen", "says"),
+    [
+        ([Host("a", (0, 1)), Host("j", (0, 1))], {"inference_nodes": 0}, "the job has no GPU on j"),
+        ([Host("m", (0, 1), gpus=1)] * 3, {"inference_nodes": 0, "judge_nodes": 2}, "2 judges on m, which has 1 GPU"),
+        ([Host("m", (0, 1), gpus=1)] * 3, {"inference_nodes": 1}, "the engine and the judges are both on m"),
+    ],
+    ids=["none", "too-few", "the-engines"],
+)
+def test_judges_that_have_no_gpu_of_their_own_are_refused(hosts, chosen, says):
+    with pytest.raises(ConfigError, match=f"DEVICE=hip: {says}"):
+        plan_job(hosts, settings(device="hip", **chosen))
+    assert plan_job(hosts, settings(device="cpu", **chosen)).judges
 
 
 @pytest.mark.parametrize(

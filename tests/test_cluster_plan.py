@@ -8,7 +8,7 @@ import pytest
 from goldens import check_golden
 from typer.testing import CliRunner
 
-from bench.errors import ConfigError, UsageError
+from bench.errors import ConfigError, EnvironmentFault, UsageError
 from cluster.commands.cluster import app, spans
 from cluster.job.preview import Asked, preview
 from cluster.study.queue import logs_folder, sbatch_argv
@@ -24,9 +24,12 @@ KERNELS=axpy,sgemm,nbody
 AGENT_NODES=2
 AGENT_TIMEOUT_SECONDS=3600
 """
+GPU = "DEVICE=cuda\nLANGUAGE=hip\nINFERENCE_NODES=1\n"
 SITE = """ours:
   partition: gpu
   nodes: {cpus: 16, sockets: 2, gpus: 4}
+none:
+  nodes: {gpus: 0}
 small:
   nodes: {cpus: 16, sockets: 4, gpus: 2}
 """
@@ -141,6 +144,11 @@ def test_what_the_operator_may_not_expect_is_said(env, words, expected):
         pytest.param("", ["--hosts", "n[1-5"], UsageError, "a bracket is open", id="bracket"),
         pytest.param("", ["--peak-grades-per-hour", "9"], ConfigError, "JUDGE_GRADES_PER_HOUR is unset", id="peak"),
         pytest.param("GRADE_CPUS=9\n", ["--system", "ours"], ConfigError, "is 18 CPUs, and the job has 16", id="cpus"),
+        pytest.param(
+            "DEVICE=hip\n", [], ConfigError, "DEVICE=hip grades hip, triton, and not c; set DEVICE", id="language"
+        ),
+        pytest.param(GPU, ["--system", "none"], ConfigError, "no GPU on node4, where .* --gpus-per-node=N", id="gpus"),
+        pytest.param(GPU, ["--system", "local"], EnvironmentFault, "no GPU of NVIDIA .* nvidia-smi", id="no-gpu-here"),
         pytest.param("GRADE_CPUS=1\n", ["--system", "ours"], ConfigError, "GRADE_CPUS.*2 at least", id="one-cpu"),
     ],
 )

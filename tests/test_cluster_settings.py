@@ -156,7 +156,7 @@ def test_a_job_that_only_serves_needs_no_problems(tmp_path):
     ("given", "expected"),
     [
         pytest.param({"container_runtime": "ce"}, "CONTAINER_RUNTIME=ce", id="runtime"),
-        pytest.param({"device": "hip"}, "DEVICE=hip", id="device"),
+        pytest.param({"device": "hip"}, "DEVICE=hip: the job has no GPU on 127.0.0.1", id="no-gpu"),
         pytest.param(
             {"inference_nodes": 1, "agent_nodes": 0, "judge_nodes": 0}, "only serves a model", id="serve-only"
         ),

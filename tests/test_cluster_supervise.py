@@ -1,5 +1,6 @@
 """Supervision: when a watch ends and why, what a drain waits for, how far a job is, and how steps end."""
 
+import ast
 import json
 import os
 import signal
@@ -344,20 +345,35 @@ def test_a_step_that_does_not_begin_is_named_with_its_launchers_words(tmp_path, 
     assert "temporarily disabled" in waiting.late(limit_s=10)
 
 
+BOTH = {"ROCR_VISIBLE_DEVICES": "4,5", "CUDA_VISIBLE_DEVICES": "6,7"}
+
+
 @pytest.mark.parametrize(
-    ("environ", "gpus", "found"),
+    ("environ", "gpus", "vendor", "found"),
     [
-        pytest.param({}, (), {}, id="none"),
-        pytest.param({"ROCR_VISIBLE_DEVICES": "0,1,2,3"}, (2, 3), {"ROCR_VISIBLE_DEVICES": "2,3"}, id="amd"),
-        pytest.param({"ROCR_VISIBLE_DEVICES": "4,5,6,7"}, (0, 1), {"ROCR_VISIBLE_DEVICES": "4,5"}, id="part-of-a-node"),
-        pytest.param({"CUDA_VISIBLE_DEVICES": "GPU-a,GPU-b"}, (1,), {"CUDA_VISIBLE_DEVICES": "GPU-b"}, id="by-uuid"),
-        pytest.param(
-            {}, (0, 1), {"ROCR_VISIBLE_DEVICES": "0,1", "CUDA_VISIBLE_DEVICES": "0,1"}, id="no-mask-of-the-scheduler"
-        ),
+        pytest.param({}, (), "", {}, id="none"),
+        pytest.param({"ROCR_VISIBLE_DEVICES": "0,1,2,3"}, (2, 3), "", {"ROCR_VISIBLE_DEVICES": "2,3"}, id="amd"),
+        pytest.param({"ROCR_VISIBLE_DEVICES": "4,5,6,7"}, (0, 1), "", {"ROCR_VISIBLE_DEVICES": "4,5"}, id="part"),
+        pytest.param({"CUDA_VISIBLE_DEVICES": "GPU-a,GPU-b"}, (1,), "", {"CUDA_VISIBLE_DEVICES": "GPU-b"}, id="uuid"),
+        pytest.param({}, (0, 1), "", {"ROCR_VISIBLE_DEVICES": "0,1", "CUDA_VISIBLE_DEVICES": "0,1"}, id="no-mask"),
+        pytest.param(BOTH, (1,), "hip", {"ROCR_VISIBLE_DEVICES": "5"}, id="both-masks-on-amd"),
+        pytest.param(BOTH, (1,), "cuda", {"CUDA_VISIBLE_DEVICES": "7"}, id="both-masks-on-nvidia"),
+        pytest.param({}, (2,), "hip", {"ROCR_VISIBLE_DEVICES": "2"}, id="no-mask-on-amd"),
+        pytest.param({"ROCR_VISIBLE_DEVICES": "5"}, (0,), "cuda", {"CUDA_VISIBLE_DEVICES": "0"}, id="the-other-mask"),
     ],
 )
-def test_a_slot_is_shown_its_own_devices_alone(environ, gpus, found):
-    assert masks(environ, gpus) == found
+def test_a_slot_is_shown_its_own_devices_alone(environ, gpus, vendor, found):
+    assert masks(environ, gpus, vendor) == found
+
+
+@pytest.mark.parametrize(("vendor", "mask"), [("hip", "ROCR_VISIBLE_DEVICES"), ("cuda", "CUDA_VISIBLE_DEVICES")])
+def test_a_step_has_the_mask_of_its_vendor_and_no_other(tmp_path, steps, monkeypatch, vendor, mask):
+    for name in ("ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL"):
+        monkeypatch.setenv(name, "4,5,6")
+    shows = "import os; print({name: value for name, value in os.environ.items() if 'DEVICE' in name})"
+    running = steps.start(step(tmp_path, shows, gpus=(1, 2), vendor=vendor))
+    assert wait(running, 120).state is StepState.SUCCEEDED
+    assert ast.literal_eval(log_tail(running.step.log)) == running.step.read_begin().devices == {mask: "5,6"}
 
 
 def test_the_tail_of_a_log_is_its_last_lines(tmp_path):

@@ -190,7 +190,7 @@ def test_a_direction_that_is_none_is_a_usage_error(kcourt, options, says):
     ],
 )
 def test_a_problem_whose_start_material_is_not_there_is_refused(tmp_path, start, says):
-    settings = JobSettings(setup="s", kernels="axpy", language=Language.TRITON, agent_start="none")
+    settings = JobSettings(setup="s", kernels="axpy", device="hip", language=Language.TRITON, agent_start="none")
     (problem,) = problems_of(settings)
     file = tmp_path / "problems.jsonl"
     file.write_text(render_problems([problem.model_copy(update={"start": start})]))

@@ -59,12 +59,12 @@ def live(envs: Sequence[Path], overrides: Mapping[str, str], run_root: Path | No
 
     Raises:
         ConfigError: an env file is wrong, or the files do not go together.
-        EnvironmentFault: this machine lacks something.
+        EnvironmentFault: this machine lacks something, such as the GPUs of DEVICE.
     """
     wave = read_wave(envs, overrides)
     settings = wave.settings
     root = (run_root or anchored(settings.run_root)).resolve()
-    launcher = LocalLauncher(settings.nodes, settings.job_wall_seconds)
+    launcher = LocalLauncher(settings.nodes, settings.job_wall_seconds, settings.device)
     layout = RunLayout(root / local_job_id(datetime.now(UTC)))
     with view_for(console) as view:
         summary = run_job(wave, layout.root, launcher, view)

@@ -39,7 +39,7 @@ def machine_checks(subject: Subject) -> Iterator[Check]:
     """What grading needs, where it is done, and what is written where."""
     yield _python()
     yield _packages()
-    yield from (_of_judges(check, subject) for check in (*_compilers(), _sandbox(), _cores()))
+    yield from (of_judges(check, subject) for check in (*_compilers(), _sandbox(), _cores()))
     yield from (_folder(name, path, grows) for name, path, grows in _folders(subject))
     yield file_system(subject)
     yield _variables(subject.environ)
@@ -62,7 +62,7 @@ def _packages() -> Check:
     return Check("packages", State.OK, "those of the extra judge")
 
 
-def _of_judges(check: Check, subject: Subject) -> Check:
+def of_judges(check: Check, subject: Subject) -> Check:
     """What judges lack does not block a machine that only submits: there they run on other nodes."""
     if check.state is State.BLOCKS and subject.on_slurm:
         return replace(check, state=State.WARNING, advice=f"{check.advice}; jobs grade on compute nodes, ask there too")

@@ -7,11 +7,14 @@ from pathlib import Path
 
 from agent.harnesses import installed_harnesses
 from agent.harnesses.clients import installed_client
-from bench.errors import KernelcourtError
+from bench.errors import ConfigError, EnvironmentFault, KernelcourtError
 from bench.process import Limits, run
-from bench.wording import did_you_mean
+from bench.wording import counted, did_you_mean
 from cluster.doctor.check import Check, State, Subject, halves, is_there
+from cluster.doctor.machine import of_judges
+from cluster.job.gpus import gpus_here
 from cluster.study.settings import JobSettings
+from cluster.study.systems import System
 
 # The program that a harness starts; one that is not listed starts its own.
 PROGRAMS = {"claude_code": "claude", "codex": "codex", "cursor": "cursor-agent", "geak": "geak", "mini_swe": "mini"}
@@ -46,6 +49,8 @@ def setup_checks(subject: Subject) -> Iterator[Check]:
     if setup is None:
         return
     yield _files(setup)
+    if setup.grades_on_gpu and subject.system:
+        yield from _gpus(setup, subject, subject.system)
     if subject.runtime == "ce":
         yield from (_edf(key, name, subject) for key, name in _edfs(setup))
     elif subject.runtime != "none":
@@ -68,6 +73,26 @@ def _files(setup: JobSettings) -> Check:
         advice = "`kcourt study plan STUDY` renders the setup again"
         return Check(name, State.BLOCKS, f"AGENT_SCRIPT={setup.agent_script} is not there", advice)
     return Check(name, State.OK, f"{setup.setup}: {len(problems)} problems, {setup.nodes} nodes")
+
+
+def _gpus(setup: JobSettings, subject: Subject, system: System) -> Iterator[Check]:
+    """The vendor's tool, GPUs and compiler where judges run, and a GPU for each judge slot."""
+    from cluster.job.preview import Asked, node_of, plan_of  # which needs what grades
+
+    try:
+        found = f"{counted(gpus_here(setup.device, subject.environ), 'GPU')}, and a compiler"
+        yield Check("GPUs", State.OK, found)
+    except EnvironmentFault as fault:
+        yield of_judges(Check("GPUs", State.BLOCKS, *halves(fault)), subject)
+        if not subject.on_slurm:
+            return
+    asked = Asked(system, {}, subject.environ)
+    try:
+        plan = plan_of(asked, setup, node_of(asked, setup))
+    except ConfigError as error:
+        yield Check("judges", State.BLOCKS, *halves(error))
+    else:
+        yield Check("judges", State.OK, f"{counted(len(plan.judges), 'judge')}, each with a GPU of its own")
 
 
 def _edfs(setup: JobSettings) -> Iterator[tuple[str, str]]:

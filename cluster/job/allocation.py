@@ -7,6 +7,7 @@ from math import ceil
 
 from agent.striping import striped
 from bench.errors import ConfigError
+from bench.wording import counted
 from cluster.study.settings import JobSettings
 
 DEFAULT_PORT = 8800
@@ -116,8 +117,8 @@ def plan_job(hosts: Sequence[Host], settings: JobSettings, port: int | None = No
     `port` is the first judge port where JUDGE_PORT is unset.
 
     Raises:
-        ConfigError: the allocation is not the sum of the roles, a port would exceed 65535, or the slots of a machine
-            want more CPUs than it has.
+        ConfigError: the allocation is not the sum of the roles, a port would exceed 65535, the slots of a machine
+            want more CPUs than it has, or judges that grade on GPUs have none of their own.
     """
     split = split_of(settings)
     if split.total != len(hosts):
@@ -126,17 +127,44 @@ def plan_job(hosts: Sequence[Host], settings: JobSettings, port: int | None = No
             f"(`kcourt cluster plan ENV` prints it) or change INFERENCE_NODES, AGENT_NODES or JUDGE_NODES"
         )
     agents_end = split.inference + split.agents
-    return Plan(
+    plan = Plan(
         tuple(hosts[: split.inference]),
         tuple(hosts[split.inference : agents_end]),
         _judge_slots(hosts[agents_end:], settings, settings.judge_port or port or DEFAULT_PORT),
     )
+    if settings.grades_on_gpu:
+        _check_gpus(plan, settings.device)
+    return plan
 
 
 def judges_on(host: Host, settings: JobSettings) -> int:
-    """Judge slots of a node: JUDGES_PER_NODE, else one a socket; no more than its GPUs where it has any."""
-    wanted = settings.judges_per_node or host.sockets
+    """Judge slots of a node: JUDGES_PER_NODE, else one a GPU where those grade, else one a socket; no more than its
+    GPUs where it has any.
+    """
+    wanted = settings.judges_per_node or (host.gpus if settings.grades_on_gpu else host.sockets) or 1
     return min(wanted, host.gpus) if host.gpus else wanted
+
+
+def _check_gpus(plan: Plan, device: str) -> None:
+    """Raises ConfigError unless every judge has a GPU that nobody else of the job has."""
+    engines = {host.reached_at for host in plan.inference}
+    for slot in plan.judges:
+        host = slot.host
+        if not host.gpus:
+            raise ConfigError(
+                f"DEVICE={device}: the job has no GPU on {host.name}, where judges are to grade on one; ask for some "
+                "with --gpus-per-node=N or GPUS_PER_NODE, or set DEVICE=cpu"
+            )
+        if slot.seats > host.gpus:
+            raise ConfigError(
+                f"DEVICE={device}: {slot.seats} judges on {host.name}, which has {counted(host.gpus, 'GPU')} for them, "
+                "and each needs one of its own; lower JUDGES_PER_NODE or JUDGE_NODES"
+            )
+        if host.reached_at in engines:
+            raise ConfigError(
+                f"DEVICE={device}: the engine and the judges are both on {host.name}, and an engine takes every GPU of "
+                "its machine; take the model from a service (INFERENCE_SOURCE), or give the job more machines"
+            )
 
 
 def _judge_slots(hosts: Sequence[Host], settings: JobSettings, base_port: int) -> tuple[JudgeSlot, ...]:

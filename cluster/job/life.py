@@ -132,11 +132,6 @@ def make_plan(settings: JobSettings, launcher: Launcher) -> Plan:
     for key in NOT_YET:
         if settings.values[key] != JobSettings.model_fields[key.lower()].default:
             raise ConfigError(f"{key}={settings.values[key]}: nothing uses this key yet; leave it out")
-    if settings.device != "cpu":
-        raise ConfigError(
-            f"DEVICE={settings.device}: jobs grade on CPUs so far; set DEVICE=cpu, or grade by hand with"
-            f" `kcourt grade --device {settings.device}`"
-        )
     return plan
 
 

@@ -103,12 +103,12 @@ def preview(env: Path, names: Sequence[str], asked: Asked) -> Preview:
     Raises:
         ConfigError: the file or its problems are wrong, the hosts do not fit the roles, or the system cannot give
             what is asked for.
+        EnvironmentFault: this machine is what is planned for, and lacks the GPUs of DEVICE.
     """
     settings = read_settings(env)
     problems = 0 if settings.serves_only else len(problems_of(settings))
     node = node_of(asked, settings)
-    hosts = [Host(name, node.cpus, node.sockets, gpus=node.gpus) for name in names or _unnamed(asked, settings, node)]
-    plan = plan_job(hosts, settings)
+    plan = plan_of(asked, settings, node, names)
     shape = job_shape(settings, asked.system, asked.flags, asked.environ, problems) if asked.on_slurm else []
     snapshot, logs = Snapshot(settings.setup, env.absolute()), logs_folder(settings.kcourt_scratch)
     return Preview(
@@ -123,10 +123,16 @@ def preview(env: Path, names: Sequence[str], asked: Asked) -> Preview:
     )
 
 
+def plan_of(asked: Asked, settings: JobSettings, node: Host, names: Sequence[str] = ()) -> Plan:
+    """The plan of a job on nodes like `node`; raises ConfigError where they do not fit the roles."""
+    names = names or _unnamed(asked, settings, node)
+    return plan_job([Host(name, node.cpus, node.sockets, gpus=node.gpus) for name in names], settings)
+
+
 def node_of(asked: Asked, settings: JobSettings) -> Host:
     """A node of the system as far as it is known; this machine where there is no Slurm."""
     if not asked.on_slurm:
-        return this_host()
+        return this_host(settings.device)
     facts = asked.system.facts.nodes
     said = (gpus_asked(asked.flags, asked.environ), settings.gpus_per_node, facts.gpus)
     gpus = next((number for number in said if number is not None), 0)

@@ -71,6 +71,7 @@ def judge_config(layout: RunLayout, wave: Wave, plan: Plan, slot: JudgeSlot) -> 
         max_body_bytes=settings.judge_max_body_bytes,
         search=search_config(settings, plan, slot.rank),
         allow_sandbox=settings.sandbox_allow,
+        device=settings.device,
         timing_cores=cores.timing if cores else None,
         clock_core=cores.clock if cores else None,
     )
@@ -178,7 +179,7 @@ def _launched_options(layout: RunLayout, setup: SetupPlan) -> dict[str, str]:
     return options | {"plan": str(layout.script(setup.name))} if setup.is_scripted else options
 
 
-def judge_step(layout: RunLayout, slot: JudgeSlot) -> Step:
+def judge_step(layout: RunLayout, settings: JobSettings, slot: JudgeSlot) -> Step:
     """Router, judge and measuring process of one rank, kept off the timing core; the last one moves to it to time."""
     cores = core_plan(slot)
     return Step(
@@ -190,6 +191,7 @@ def judge_step(layout: RunLayout, slot: JudgeSlot) -> Step:
         layout.steps,
         cpus=cores.others if cores else (),
         gpus=slot.gpus,
+        vendor=settings.device if settings.grades_on_gpu else "",
         keys=(KEY_VARIABLE,),
         child_logs=(layout.upstream_log(slot.rank),),
     )

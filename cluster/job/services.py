@@ -30,7 +30,7 @@ class Services:
         self, layout: RunLayout, settings: JobSettings, plan: Plan, engines: Sequence[Engine], steps: Steps
     ) -> None:
         self._engine_steps = [steps.start(engine_step(layout, settings, engine)) for engine in engines]
-        self._judge_steps = [steps.start(judge_step(layout, slot)) for slot in plan.judges]
+        self._judge_steps = [steps.start(judge_step(layout, settings, slot)) for slot in plan.judges]
         self._ranks = Ranks(layout.job_id, plan.judges, self._judge_steps)
         self._engines = Engines(engines, self._engine_steps)
 

@@ -1,6 +1,6 @@
 """Runs one step of a job on its node and writes how it began and how it ended, which no launcher is trusted to say.
 
-`python -m cluster.job.step [--gpus 0,1] RECORDS NAME ROLE COMMAND...`
+`python -m cluster.job.step [--gpus 0,1] [--vendor cuda] RECORDS NAME ROLE COMMAND...`
 """
 
 import argparse
@@ -25,19 +25,22 @@ from cluster.job.records import BeginRecord, EndRecord, StepState, begin_record,
 # to all would end runners and compilers in the middle of a grade.
 STOP = signal.SIGURG
 _STOPS = (STOP, signal.SIGTERM, signal.SIGINT)
-# What Slurm and the vendors' runtimes read; the first one that is set is the mask of this step.
-_OUTER_MASKS = ("ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
-_INNER_MASKS = ("HIP_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL")
+# What Slurm and the vendors' runtimes read, by the device that they are for. AMD's runtime counts whatever else says
+# which GPUs it may use, CUDA's variable too, within its own mask.
+OUTER_MASKS = {"hip": "ROCR_VISIBLE_DEVICES", "cuda": "CUDA_VISIBLE_DEVICES"}
+_MASKS = (*OUTER_MASKS.values(), "HIP_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL")
 
 
-def masks(environ: Mapping[str, str], gpus: Sequence[int]) -> dict[str, str]:
+def masks(environ: Mapping[str, str], gpus: Sequence[int], vendor: str = "") -> dict[str, str]:
     """Variables that show a step the given GPUs of those that it was allotted, and no others.
 
-    Indices count the devices of the mask that the scheduler has set, else those of the node.
+    Indices count the devices of the mask that the scheduler has set, else those of the node. That mask is the one of
+    the vendor (hip, cuda), or, where he is not known, whichever is set.
     """
     if not gpus:
         return {}
-    outer = [name for name in _OUTER_MASKS if environ.get(name)] or list(_OUTER_MASKS)
+    known = [OUTER_MASKS[vendor]] if vendor else list(OUTER_MASKS.values())
+    outer = [name for name in known if environ.get(name)] or known
     allotted = environ.get(outer[0], "").split(",") if environ.get(outer[0]) else []
     chosen = [allotted[gpu] if gpu < len(allotted) else str(gpu) for gpu in gpus]
     return {name: ",".join(chosen) for name in outer}
@@ -57,9 +60,9 @@ def state_of(returncode: int, stopped: bool, out_of_memory: bool = False) -> Ste
 class StepRun:
     """One run of a step's command; the signals of `_STOPS` ask it to end."""
 
-    def __init__(self, records: Path, name: str, role: str, gpus: Sequence[int]) -> None:
+    def __init__(self, records: Path, name: str, role: str, gpus: Sequence[int], vendor: str) -> None:
         self._records, self._name, self._role = records, name, role
-        self._masks = masks(os.environ, gpus)
+        self._masks = masks(os.environ, gpus, vendor)
         self._child: subprocess.Popen[bytes] | None = None
         self._stopped = False
 
@@ -80,13 +83,13 @@ class StepRun:
     def _began(self) -> BeginRecord:
         job, step = os.environ.get("SLURM_JOB_ID"), os.environ.get("SLURM_STEP_ID")
         slurm_step = f"{job}.{step}" if job and step else None
-        devices = self._masks or {name: os.environ[name] for name in _OUTER_MASKS if name in os.environ}
+        devices = self._masks or {name: os.environ[name] for name in OUTER_MASKS.values() if name in os.environ}
         return BeginRecord(self._name, self._role, socket.gethostname(), os.getpid(), slurm_step, devices, utc_now())
 
     def _run_child(self, argv: Sequence[str]) -> int:
         if self._stopped:
             return -signal.SIGTERM
-        env = {name: value for name, value in os.environ.items() if not self._masks or name not in _INNER_MASKS}
+        env = {name: value for name, value in os.environ.items() if not self._masks or name not in _MASKS}
         command = ["setpriv", "--pdeathsig", "TERM", "--", *argv]
         self._child = process.spawn(command, env=env | self._masks, output=sys.stdout.fileno())
         if self._stopped:  # asked between the look above and the start
@@ -144,13 +147,16 @@ def _counted(file: Path) -> int:
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m cluster.job.step", description=__doc__)
     parser.add_argument("--gpus", default="", help="GPUs of the step, counted on its node: 0,1")
+    parser.add_argument(
+        "--vendor", default="", choices=("", *OUTER_MASKS), help="whose GPUs they are, if that is known"
+    )
     parser.add_argument("records", type=Path, help="folder of the step's records")
     parser.add_argument("name")
     parser.add_argument("role")
     parser.add_argument("command", nargs=argparse.REMAINDER)
     given = parser.parse_args(arguments)
     gpus = [int(gpu) for gpu in given.gpus.split(",") if gpu]
-    return StepRun(given.records, given.name, given.role, gpus).run(given.command)
+    return StepRun(given.records, given.name, given.role, gpus, given.vendor).run(given.command)
 
 
 if __name__ == "__main__":

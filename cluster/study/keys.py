@@ -246,7 +246,10 @@ class JudgeKeys(BaseModel):
     """Judges: how many, on what, and how they grade."""
 
     judge_nodes: Annotated[Count, Key("judge", "Nodes that grade; 0 with AGENT_NODES=0: only serve a model.")] = 1
-    judges_per_node: Annotated[Positive | None, Key("judge", "Judge slots of a node; unset: one a socket.")] = None
+    judges_per_node: Annotated[
+        Positive | None,
+        Key("judge", "Judge slots of a node; unset: one a GPU where those grade, else one a socket."),
+    ] = None
     judge_grades_per_hour: Annotated[
         Positive | None,
         Key("judge", "Measured rate of one judge slot; sizes JUDGE_NODES for a peak of grades.", "grades/h"),
@@ -260,7 +263,10 @@ class JudgeKeys(BaseModel):
         Field(ge=1, le=65534),
         Key("judge", "First port of a judge node; unset: 8800, or a free block where nodes are shared."),
     ] = None
-    device: Annotated[Literal["cpu", "hip", "cuda"], Key("judge", "Device that grades.")] = "cpu"
+    device: Annotated[
+        Literal["cpu", "hip", "cuda"],
+        Key("judge", "Device that grades: cpu, or a GPU of AMD (hip) or NVIDIA (cuda), one at least for each judge."),
+    ] = "cpu"
     judge_edf: Annotated[str, Key("judge", "Registered EDF of judges (with ce).")] = ""
     judge_input_mode: Annotated[InputMode, Key("judge", "What a submission may be.")] = InputMode.SOURCE
     judge_ready_seconds: Annotated[Positive, Key("judge", "How long a judge may take to become healthy.", "s")] = 600

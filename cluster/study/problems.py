@@ -5,7 +5,7 @@ from pathlib import Path
 
 from agent.config import numbered_problems
 from bench.errors import ConfigError, TaskError, UsageError
-from bench.judge.schemas import Problem
+from bench.judge.schemas import Device, Problem, graded_on
 from bench.start import Start, lacks_start
 from bench.task import Task, find_task, select
 from bench.wording import did_you_mean
@@ -16,7 +16,8 @@ def problems_of(settings: JobSettings) -> list[Problem]:
     """The problems of one setup: its PROBLEMS_FILE, else one of slot 0 for each of its KERNELS.
 
     Raises:
-        ConfigError: a line is no problem of this setup, or its kernel is unknown or not in its language.
+        ConfigError: a line is no problem of this setup, its kernel is unknown or not in its language, or DEVICE does
+            not grade that.
     """
     if settings.problems_file:
         found = read_problems(settings.problems_file)
@@ -24,7 +25,7 @@ def problems_of(settings: JobSettings) -> list[Problem]:
         found = [make_problem(settings, task) for task in _selected(settings)]
     where = settings.problems_file or f"KERNELS of setup '{settings.setup}'"
     for problem in found:
-        _check(problem, settings.setup, where)
+        _check(problem, settings, where)
     return found
 
 
@@ -47,10 +48,18 @@ def make_problem(settings: JobSettings, task: Task, slot: int = 0) -> Problem:
     )
 
 
-def _check(problem: Problem, setup: str, where: Path | str) -> None:
+def _check(problem: Problem, settings: JobSettings, where: Path | str) -> None:
     """Refuse a problem that its setup or its kernel cannot have."""
-    if problem.setup != setup:
-        raise ConfigError(f"{where}: names setup '{problem.setup}', the env file is of '{setup}'; render it again")
+    if problem.setup != settings.setup:
+        raise ConfigError(
+            f"{where}: names setup '{problem.setup}', the env file is of '{settings.setup}'; render it again"
+        )
+    graded = [language for device in graded_on(Device(settings.device)) for language in device.languages]
+    if problem.language not in graded:
+        raise ConfigError(
+            f"{where}: DEVICE={settings.device} grades {', '.join(graded)}, and not {problem.language}; "
+            "set DEVICE or LANGUAGE to another"
+        )
     try:
         task = find_task(problem.kernel)
     except TaskError:

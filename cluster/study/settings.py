@@ -103,6 +103,11 @@ class JobSettings(SetupKeys, TreatmentKeys, JobKeys, InferenceKeys, AgentKeys, J
         return Budget(seconds, tokens, self.agent_budget_mode, self.agent_max_iterations)
 
     @property
+    def grades_on_gpu(self) -> bool:
+        """Whether a GPU grades, and no CPU."""
+        return self.device != "cpu"
+
+    @property
     def serves_only(self) -> bool:
         """Whether the job has an engine alone, for clients elsewhere."""
         return self.agent_nodes == self.judge_nodes == 0

@@ -30,7 +30,8 @@ class Step:
 
     How it began and ended is written to the folder `records`, its output goes to `log`, and `child_logs` is what its
     own children write. `env` is added to what a job may have of the environment, and `keys` names the variables of
-    secrets that only this step gets; no CPUs means any; `gpus` are indices on the host.
+    secrets that only this step gets; no CPUs means any; `gpus` are indices on the host, and `vendor` is whose they
+    are, as a device (cuda, hip), where that is known.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Step:
     records: Path
     cpus: tuple[int, ...] = ()
     gpus: tuple[int, ...] = ()
+    vendor: str = ""
     env: Mapping[str, str] = field(default_factory=dict)
     keys: tuple[str, ...] = ()
     child_logs: tuple[Path, ...] = ()
@@ -62,6 +64,7 @@ class Step:
         """The command line that runs on the host: pinned, and behind what writes the step's records."""
         pinned = ["taskset", "-c", ",".join(map(str, self.cpus))] if self.cpus else []
         gpus = ["--gpus", ",".join(map(str, self.gpus))] if self.gpus else []
+        gpus += ["--vendor", self.vendor] if self.gpus and self.vendor else []
         wrapper = [sys.executable, "-P", "-m", "cluster.job.step", *gpus, str(self.records), self.name, self.role]
         return [*pinned, *wrapper, *self.argv]
 

@@ -9,9 +9,12 @@ from pathlib import Path
 
 from bench import process
 from bench.errors import EnvironmentFault
+from bench.judge.schemas import Device
 from cluster.environment import allowed
 from cluster.job.allocation import DEFAULT_PORT, Host
+from cluster.job.gpus import gpus_here
 from cluster.job.launchers import Running, Step
+from cluster.job.step import OUTER_MASKS
 
 LOOPBACK = "127.0.0.1"
 _PORTS = range(DEFAULT_PORT, 32000, 2)
@@ -20,8 +23,9 @@ _PORTS = range(DEFAULT_PORT, 32000, 2)
 class LocalLauncher:
     """Implements `Launcher`: `nodes` times this machine, for at most `wall_s` seconds (0: no limit)."""
 
-    def __init__(self, nodes: int, wall_s: float = 0) -> None:
-        self.hosts: Sequence[Host] = [this_host()] * nodes
+    def __init__(self, nodes: int, wall_s: float = 0, device: str = "cpu") -> None:
+        """Raises EnvironmentFault where judges are to grade on a device that is not here."""
+        self.hosts: Sequence[Host] = [this_host(device)] * nodes
         self._end = time.monotonic() + wall_s if wall_s else None
 
     @property
@@ -40,8 +44,10 @@ class LocalLauncher:
         # A launcher that is killed must not leave judges behind on a laptop; each step cleans up on TERM.
         argv = ["setpriv", "--pdeathsig", "TERM", "--", *step.wrapped]
         step.log.parent.mkdir(parents=True, exist_ok=True)
+        masks = OUTER_MASKS.values() if step.gpus else ()  # its GPUs are among those that the operator may use
+        env = {**allowed(os.environ, (*step.keys, *masks)), **step.env}
         with step.log.open("ab") as log:
-            return Running(step, process.spawn(argv, env={**allowed(os.environ, step.keys), **step.env}, output=log))
+            return Running(step, process.spawn(argv, env=env, output=log))
 
     def stop(self, steps: Sequence[Running]) -> None:
         for running in steps:
@@ -53,12 +59,17 @@ class LocalLauncher:
             process.kill_tree(running.child)
 
 
-def this_host() -> Host:
-    """This machine with the CPUs that this process may use."""
+def this_host(device: str = "cpu") -> Host:
+    """This machine with the CPUs that this process may use, and its GPUs where `device` is one.
+
+    Raises:
+        EnvironmentFault: it has no such GPU, or no compiler for it.
+    """
     cpus = sorted(
         (_topology(cpu, "physical_package_id"), _topology(cpu, "core_id"), cpu) for cpu in os.sched_getaffinity(0)
     )
-    return Host(LOOPBACK, tuple(cpu for _, _, cpu in cpus), len({package for package, _, _ in cpus}))
+    gpus = gpus_here(device, os.environ) if device != Device.CPU else 0
+    return Host(LOOPBACK, tuple(cpu for _, _, cpu in cpus), len({package for package, _, _ in cpus}), gpus=gpus)
 
 
 def _topology(cpu: int, what: str) -> int:
