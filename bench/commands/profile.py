@@ -7,10 +7,9 @@ from typing import Annotated
 import typer
 
 from bench.adhoc import language_of, profile_file
-from bench.commands.grade import GpuOrCpu
 from bench.court import open_court
 from bench.errors import EnvironmentFault, ExitCode, JudgeFault
-from bench.judge.schemas import Device, Language, Outcome, ProfileTool
+from bench.judge.schemas import Device, GpuOrCpu, Language, Outcome, ProfileTool
 from bench.profilers import GPU_PROFILERS
 from bench.records import Lacking, ProfileReport
 
