@@ -20,7 +20,10 @@ from bench.results.merge import MergeReport, merge
 from bench.results.shard import Shard
 from bench.seeds import request_seed
 
-TABLES = ("meta", "setups", "episodes", "grades", "sources", "grade_sources", "grade_cells", "reveals")
+TABLES = (
+    *("meta", "setups", "episodes", "grades", "sources", "grade_sources", "grade_cells", "reveals"),
+    *("disqualifications", "scaling_grades", "scaling_points"),
+)
 
 
 def make(path: Path, rank: int, grades: Sequence[str] = ("g",), label: str = LABEL, job_id: str = "7") -> Path:
@@ -130,6 +133,63 @@ def test_any_rows_in_any_order_give_one_content(
         merge(in_steps, mixed[split:], records, ROOT, Expectation("7", ()) if split == 3 else None)
         assert content(in_steps) == content(at_once)
         assert len(content(at_once)["grades"]) == len(grades)
+
+
+def scaled(path: Path, ratio: float = 1.5) -> Path:
+    """Rows of a ruling and of a scaling grade with two points, of grade a0."""
+    with sqlite3.connect(path) as connection:
+        connection.execute("INSERT INTO disqualifications VALUES ('a0', '2026-02-01', 'disqualified', 'why', 'me')")
+        connection.execute(
+            "INSERT INTO scaling_grades VALUES ('s', 'a0', 'strong', 'solved', NULL, 'mw4x5', 'cpu', NULL, 'c', '{}',"
+            " '0.1.0', 'node1', '2026-02-01', '2026-02-02')"
+        )
+        for index, ranks in enumerate((1, 2)):
+            point = (index, ranks, ranks, ratio)
+            connection.execute("INSERT INTO scaling_points VALUES ('s', ?, ?, ?, '{}', 'solved', ?, '[]', '[]')", point)
+    return path
+
+
+def test_rulings_and_scaling_grades_are_merged_and_stay(shards: list[Path], tmp_path: Path) -> None:
+    one, other = tmp_path / "one.db", tmp_path / "other.db"
+    merge(one, shards)
+    merge(other, [scaled(one)])
+    merge(other, shards)
+    rows = content(other)
+    assert [len(rows[name]) for name in TABLES[-3:]] == [1, 1, 2]
+    assert rows == content(one)
+
+
+def other_point(connection: sqlite3.Connection) -> None:
+    connection.execute('UPDATE scaling_points SET ratio = 9 WHERE "index" = 1')
+
+
+def other_reason(connection: sqlite3.Connection) -> None:
+    connection.execute("UPDATE disqualifications SET why = 'no'")
+
+
+def ruling_of_nothing(connection: sqlite3.Connection) -> None:
+    connection.execute("INSERT INTO disqualifications VALUES ('lost', '2026', 'accepted', 'why', 'me')")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (other_point, r"scaling_points: scaling_id 's', index '1' has two definitions \(ratio is 9.0, elsewhere 1.5"),
+        (other_reason, r"disqualifications: grade_id 'a0', at '2026-02-01'.*why is 'no', elsewhere 'why'"),
+        (ruling_of_nothing, r"disqualifications: a row refers to a row of grades that is not there"),
+    ],
+)
+def test_a_ruling_or_point_that_contradicts_is_refused(
+    shards: list[Path], tmp_path: Path, spoil: Callable[[sqlite3.Connection], None], message: str
+) -> None:
+    paths = [tmp_path / "one.db", tmp_path / "other.db"]
+    for path in paths:
+        merge(path, shards)
+        scaled(path)
+    with sqlite3.connect(paths[1]) as connection:
+        spoil(connection)
+    with pytest.raises(ShardError, match=message):
+        merge(tmp_path / "results.db", paths)
 
 
 def missing(paths: list[Path]) -> None:

@@ -22,23 +22,32 @@ NEW_IN_2 = (
     *("resumed", "prices", "score_calls", "submit_calls", "profile_calls"),
     *("search_calls", "outcome"),
 )
+NEW_IN_4 = ("disqualifications", "scaling_grades", "scaling_points")
+
+
+def age(path: Path, version: int) -> None:
+    """Take from a database what came after a version."""
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("DROP VIEW grades_flat")
+        for table in NEW_IN_4:
+            database.execute(f"DROP TABLE {table}")
+        if version < 2:
+            names = [row[1] for row in database.execute("PRAGMA table_info(episodes)")]
+            kept = ", ".join(name for name in names if name not in NEW_IN_2)
+            database.execute(f"CREATE TABLE earlier AS SELECT {kept} FROM episodes")
+            database.execute("DROP TABLE episodes")
+            database.execute("ALTER TABLE earlier RENAME TO episodes")
+        database.execute(f"PRAGMA user_version = {version}")
 
 
 @pytest.fixture
 def old(tmp_path: Path) -> Path:
-    """A merged database as version 1 wrote it: without the columns that came later."""
+    """A merged database as version 1 wrote it: without what came later."""
     with Shard.open(tmp_path / "rank-0.db", "7", 0, SETUPS) as shard:
         shard.record(origin(LABEL), report("g0", LABEL))
     path = tmp_path / "old.db"
     merge(path, [tmp_path / "rank-0.db"], [episode(LABEL)], ROOT)
-    with closing(sqlite3.connect(path)) as database, database:
-        database.execute("DROP VIEW grades_flat")
-        names = [row[1] for row in database.execute("PRAGMA table_info(episodes)")]
-        kept = ", ".join(name for name in names if name not in NEW_IN_2)
-        database.execute(f"CREATE TABLE earlier AS SELECT {kept} FROM episodes")
-        database.execute("DROP TABLE episodes")
-        database.execute("ALTER TABLE earlier RENAME TO episodes")
-        database.execute("PRAGMA user_version = 1")
+    age(path, 1)
     return path
 
 
@@ -56,7 +65,7 @@ def test_every_row_keeps_what_it_had_and_new_columns_are_empty(old: Path, tmp_pa
     before = {table: rows(old, table) for table in ("meta", "setups", "grades", "sources", "grade_cells", "reveals")}
     done = migrate(old, tmp_path / "new.db")
     assert done.from_version == 1
-    assert {name.removeprefix("episodes.") for name in done.empty} == set(NEW_IN_2)
+    assert set(done.empty) == {*NEW_IN_4, *(f"episodes.{name}" for name in NEW_IN_2)}
     assert {table: rows(tmp_path / "new.db", table) for table in before} == before
     assert check(tmp_path / "new.db").grades == 1
     with opened([tmp_path / "new.db"]) as database:
@@ -72,17 +81,18 @@ def test_a_migrated_database_takes_part_in_merges(old: Path, tmp_path: Path) -> 
     assert merge(tmp_path / "all.db", [tmp_path / "new.db", tmp_path / "rank-1.db"]).grades == 2
 
 
-def test_a_database_from_before_the_languages_of_gpus_takes_them_once_it_is_migrated(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_shard_of_before_goes_on_once_it_is_migrated(tmp_path: Path, version: int) -> None:
     with Shard.open(tmp_path / "rank-0.db", "7", 0, SETUPS) as shard:
         shard.record(origin(LABEL), report("g0", LABEL))
-    with closing(sqlite3.connect(tmp_path / "rank-0.db")) as database, database:
-        database.execute("PRAGMA user_version = 2")
+    age(tmp_path / "rank-0.db", version)
     with pytest.raises(ShardError, match="kcourt db migrate"), Shard.open(tmp_path / "rank-0.db", "7", 0, SETUPS):
         pass
     done = migrate(tmp_path / "rank-0.db", tmp_path / "rank-1.db")
-    assert (done.from_version, done.empty, done.rows["grades"]) == (2, (), 1)
+    assert (done.from_version, set(done.empty), done.rows["grades"]) == (version, set(NEW_IN_4), 1)
     with Shard.open(tmp_path / "rank-1.db", "7", 0, SETUPS) as shard:
         shard.record(replace(origin(LABEL), language=Language.TRITON), report("g1", LABEL))
+    assert merge(tmp_path / "all.db", [tmp_path / "rank-1.db"]).grades == 2
 
 
 def test_what_cannot_be_migrated_is_said_and_nothing_is_written(old: Path, tmp_path: Path) -> None:

@@ -185,7 +185,7 @@ def test_the_file_is_kept_as_network_file_systems_need_it(shard: Shard, path: Pa
     with sqlite3.connect(path) as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
         assert connection.execute("PRAGMA application_id").fetchone() == (0x4B435254,)
-        assert connection.execute("PRAGMA user_version").fetchone() == (3,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (4,)
     assert sorted(entry.name for entry in path.parent.iterdir()) == ["rank-0.db", "rank-0.db.lock"]
 
 
@@ -340,7 +340,7 @@ REFUSALS = {
     "another-job": (lambda path: Shard.open(path, "8", 0).close(), "the shard of job 8 rank 0"),
     "merged": (lambda path: merge(path, []), "a merged database, not a shard"),
     "another-program": (foreign, "a database of another program"),
-    "newer": (newer, "its schema is version 99, this Kernelcourt reads version 3"),
+    "newer": (newer, "its schema is version 99, this Kernelcourt reads version 4"),
     "text": (lambda path: path.write_text("not a database, surely" * 40), "this is not a results database"),
     "cut-short": (cut_short, "damaged"),
     "folder": (lambda path: path.mkdir(), "a folder; name a database in it"),

@@ -17,12 +17,15 @@ from bench.results.database import WriterLock, connected, naming
 from bench.results.models import (
     Base,
     DatabaseKind,
+    Disqualification,
     Episode,
     Grade,
     GradeCell,
     GradeSource,
     Meta,
     Reveal,
+    ScalingGrade,
+    ScalingPoint,
     Setup,
     Source,
     create_indexes,
@@ -33,7 +36,10 @@ from bench.results.union import attached, contradiction, take
 from bench.seeds import commitment, request_seed
 
 _BATCH_ROWS = 1000
-_TAKEN = (Setup, Episode, Grade, Source, GradeSource, GradeCell, Reveal)
+_TAKEN = (
+    *(Setup, Episode, Grade, Source, GradeSource, GradeCell, Reveal),
+    *(Disqualification, ScalingGrade, ScalingPoint),
+)
 # Nobody sees the file before it is complete, and then it is synced as a whole. The cache is in KiB.
 _BUILD_PRAGMAS = (
     "page_size = 16384",

@@ -14,7 +14,7 @@ from bench.results.union import attached
 
 @dataclass(frozen=True)
 class Migration:
-    """What a migration made: rows by table, and the columns that the old schema lacked, which are empty."""
+    """What a migration made: rows by table, and the tables and columns that the old schema lacked, which are empty."""
 
     source: Path
     target: Path
@@ -26,8 +26,8 @@ class Migration:
 def migrate(source: Path, target: Path) -> Migration:
     """Write the rows of `source`, of an earlier schema, to the new database `target`.
 
-    A version has so far only added columns that may be empty, and words that a column may hold, so every row keeps
-    all that it had.
+    A version has so far only added tables, columns that may be empty, and words that a column may hold, so every row
+    keeps all that it had.
 
     Raises:
         UsageError: `source` needs no migration, or `target` is there already.
@@ -64,16 +64,18 @@ def _version(path: Path) -> int:
 
 
 def _copied(connection: Connection) -> tuple[dict[str, int], tuple[str, ...]]:
-    """Copy every table's shared columns; rows by table, and the columns that only this version has."""
+    """Copy every table's shared columns; rows by table, and the tables and columns that only this version has."""
     rows: dict[str, int] = {}
     empty: list[str] = []
     for table in Base.metadata.sorted_tables:
         had = {row.name for row in connection.exec_driver_sql(f"PRAGMA input.table_info({table.name})")}
+        if not had:
+            empty.append(table.name)
+            continue
         shared = ", ".join(f'"{column.name}"' for column in table.columns if column.name in had)
         empty += [f"{table.name}.{column.name}" for column in table.columns if column.name not in had]
-        if shared:
-            made = connection.exec_driver_sql(
-                f"INSERT INTO main.{table.name} ({shared}) SELECT {shared} FROM input.{table.name}"
-            )
-            rows[table.name] = made.rowcount
+        made = connection.exec_driver_sql(
+            f"INSERT INTO main.{table.name} ({shared}) SELECT {shared} FROM input.{table.name}"
+        )
+        rows[table.name] = made.rowcount
     return rows, tuple(empty)

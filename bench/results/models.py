@@ -27,7 +27,7 @@ from sqlalchemy.schema import CreateTable
 from bench.judge.schemas import End, Kind, Language, Outcome, Preset, SubmissionMode
 
 APPLICATION_ID = 0x4B435254  # "KCRT", in the file's header: says whose file this is
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 
 class DatabaseKind(StrEnum):
@@ -35,6 +35,22 @@ class DatabaseKind(StrEnum):
 
     SHARD = "shard"
     RESULTS = "results"
+
+
+class Ruling(StrEnum):
+    """What an operator says of a grade; `withdrawn` takes the one before it back."""
+
+    DISQUALIFIED = "disqualified"
+    ACCEPTED = "accepted"
+    WITHDRAWN = "withdrawn"
+
+
+class Sweep(StrEnum):
+    """What a scaling grade varies: sizes, or ranks at one size in all (strong) or at one size a rank (weak)."""
+
+    SIZES = "sizes"
+    STRONG = "strong"
+    WEAK = "weak"
 
 
 def _closed(words: type[StrEnum]) -> Enum:
@@ -62,7 +78,9 @@ class Base(DeclarativeBase):
         Language: _closed(Language),
         Outcome: _closed(Outcome),
         Preset: _closed(Preset),
+        Ruling: _closed(Ruling),
         SubmissionMode: _closed(SubmissionMode),
+        Sweep: _closed(Sweep),
     }
     metadata = MetaData(
         naming_convention={
@@ -270,6 +288,64 @@ class Reveal(Base):
 
     grade_id: Mapped[str] = mapped_column(ForeignKey("grades.grade_id"), primary_key=True)
     seed: Mapped[str]
+
+    __table_args__ = _CLUSTERED
+
+
+class Disqualification(Base):
+    """What an operator ruled of a grade, who (`by`), when (`at`) and why. Rows are only added: the latest one stands."""
+
+    __tablename__ = "disqualifications"
+
+    grade_id: Mapped[str] = mapped_column(ForeignKey("grades.grade_id"), primary_key=True)
+    at: Mapped[str] = mapped_column(primary_key=True)
+    ruling: Mapped[Ruling]
+    why: Mapped[str | None]
+    by: Mapped[str]
+
+    __table_args__ = _CLUSTERED
+
+
+class ScalingGrade(Base):
+    """The submission of one grade, graded again over a sweep of sizes or ranks; what it found lies in its points."""
+
+    __tablename__ = "scaling_grades"
+
+    scaling_id: Mapped[str] = mapped_column(primary_key=True)
+    grade_id: Mapped[str] = mapped_column(ForeignKey("grades.grade_id"))
+    sweep: Mapped[Sweep]
+    outcome: Mapped[Outcome]
+    reason: Mapped[str | None]
+    protocol: Mapped[str]
+    device: Mapped[str]
+    policy_stamp: Mapped[str | None]
+    seed_commitment: Mapped[str]
+    provenance: Mapped[str]
+    package_version: Mapped[str]
+    host: Mapped[str]
+    requested_at: Mapped[str]
+    finished_at: Mapped[str]
+
+    __table_args__ = (Index(None, "grade_id"),)
+
+
+class ScalingPoint(Base):
+    """One step of a sweep: its `ranks` on `nodes`, its sizes and each side's times (ns), which are JSON.
+
+    `ratio` is the denominator's time over the candidate's; it is null where `outcome` is not `solved`.
+    """
+
+    __tablename__ = "scaling_points"
+
+    scaling_id: Mapped[str] = mapped_column(ForeignKey("scaling_grades.scaling_id"), primary_key=True)
+    index: Mapped[int] = mapped_column(primary_key=True)
+    ranks: Mapped[int]
+    nodes: Mapped[int]
+    sizes: Mapped[str]
+    outcome: Mapped[Outcome]
+    ratio: Mapped[float | None]
+    candidate_ns: Mapped[str]
+    denominator_ns: Mapped[str]
 
     __table_args__ = _CLUSTERED
 
