@@ -1,10 +1,22 @@
 """Grades and episodes as a judge and a driver would record them, with what a test wants to differ."""
 
+from pathlib import Path
 from typing import Any
 
-from bench.judge.schemas import End, EpisodeLabel, EpisodeRecord, Kind, Language, Outcome, Preset, SetupRecord
+from bench.judge.schemas import (
+    End,
+    EpisodeLabel,
+    EpisodeRecord,
+    Kind,
+    Language,
+    Outcome,
+    Preset,
+    SetupRecord,
+    SubmissionMode,
+)
 from bench.records import Cell, GradeReport, SourceFile
 from bench.results.rows import GradeOrigin
+from bench.results.shard import Shard
 from bench.seeds import commitment, request_seed
 
 ROOT = bytes(range(32))
@@ -80,3 +92,15 @@ def episode(label: str = LABEL, **changes: Any) -> EpisodeRecord:
         "ended_at": "2026-01-01T00:00:12+00:00",
     }
     return EpisodeRecord(label=label, **(facts | changes))
+
+
+def submitted(path: Path, grades: list[dict[str, Any]], job_id: str = "7", mode: str = "single") -> Path:
+    """A shard with one grade for each set of changes, a second apart, named g0, g1, …"""
+    setup = SetupRecord(setup="demo-gold-c", submission_mode=SubmissionMode(mode))
+    with Shard.open(path, job_id, 0, {setup.setup: setup}) as shard:
+        for number, changes in enumerate(grades):
+            asked = {"requested_at": f"2026-01-01T00:00:{number:02}.000+00:00"} | changes
+            label, name = asked.pop("label", LABEL), asked.pop("name", f"g{number}")
+            found = {fact: asked.pop(fact) for fact in ("outcome", "suspect", "protocol") if fact in asked}
+            shard.record(origin(label, **asked), report(name, label, **found))
+    return path

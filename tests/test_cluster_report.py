@@ -44,23 +44,28 @@ def verdict(outcome, suspect=None):
     )
 
 
+SUSPECT = verdict(Outcome.SOLVED, "too fast")
+
+
 @pytest.mark.parametrize(
-    ("found", "end", "standing", "owed"),
+    ("found", "review", "end", "standing", "owed"),
     [
-        pytest.param(verdict(Outcome.SOLVED), End.SUBMITTED, Standing.DELIVERED, None, id="solved"),
-        pytest.param(verdict(Outcome.WRONG), End.SUBMITTED, Standing.DELIVERED, None, id="wrong-counts-too"),
-        pytest.param(verdict(Outcome.TAMPERED), End.CRASH, Standing.DELIVERED, None, id="crash-after-submit"),
-        pytest.param(verdict(Outcome.SOLVED, "too fast"), End.SUBMITTED, Standing.REVIEW, None, id="suspect"),
-        pytest.param(None, End.TIME, Standing.OWED, OwedClass.BUDGET, id="time"),
-        pytest.param(None, End.TOKENS, Standing.OWED, OwedClass.BUDGET, id="tokens"),
-        pytest.param(None, End.CONTEXT, Standing.OWED, OwedClass.BUDGET, id="context"),
-        pytest.param(None, End.CANCELLED, Standing.OWED, OwedClass.INFRA, id="cancelled"),
-        pytest.param(None, End.FINISHED, Standing.OWED, OwedClass.INFRA, id="finished-without-submit"),
-        pytest.param(None, None, Standing.OWED, OwedClass.INFRA, id="no-episode"),
+        pytest.param(verdict(Outcome.SOLVED), None, End.SUBMITTED, Standing.DELIVERED, None, id="solved"),
+        pytest.param(verdict(Outcome.WRONG), None, End.SUBMITTED, Standing.DELIVERED, None, id="wrong-counts-too"),
+        pytest.param(verdict(Outcome.TAMPERED), None, End.CRASH, Standing.DELIVERED, None, id="crash-after-submit"),
+        pytest.param(None, SUSPECT, End.SUBMITTED, Standing.REVIEW, None, id="suspect"),
+        pytest.param(verdict(Outcome.WRONG), SUSPECT, End.SUBMITTED, Standing.REVIEW, None, id="suspect-after-wrong"),
+        pytest.param(None, None, End.TIME, Standing.OWED, OwedClass.BUDGET, id="time"),
+        pytest.param(None, None, End.TOKENS, Standing.OWED, OwedClass.BUDGET, id="tokens"),
+        pytest.param(None, None, End.CONTEXT, Standing.OWED, OwedClass.BUDGET, id="context"),
+        pytest.param(None, None, End.CANCELLED, Standing.OWED, OwedClass.INFRA, id="cancelled"),
+        pytest.param(None, None, End.FINISHED, Standing.OWED, OwedClass.INFRA, id="finished-without-submit"),
+        pytest.param(None, None, End.SUBMITTED, Standing.OWED, OwedClass.INFRA, id="disqualified"),
+        pytest.param(None, None, None, Standing.OWED, OwedClass.INFRA, id="no-episode"),
     ],
 )
-def test_every_planned_item_is_accounted_for(found, end, standing, owed):
-    item = account(PROBLEM, found, end)
+def test_every_planned_item_is_accounted_for(found, review, end, standing, owed):
+    item = account(PROBLEM, found, end, review)
     assert (item.standing, item.owed, item.end) == (standing, owed, end)
     assert (item.why is None) == (standing is Standing.DELIVERED)
 

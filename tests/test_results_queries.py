@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from results_rows import LABEL, SETUPS, episode, origin, report
+from results_rows import SETUPS, episode, origin, report, submitted
 
 from bench.errors import ShardError
-from bench.judge.schemas import ADHOC, End, Kind, Outcome, SetupRecord, SubmissionMode
+from bench.judge.schemas import ADHOC, End, Kind, Outcome
 from bench.results import queries
 from bench.results.merge import merge
 from bench.results.queries import Assignment
@@ -19,19 +19,6 @@ from bench.results.shard import Shard
 
 OTHER = "demo-gold-c.n1.p0.w3"
 GOLD = Assignment("demo-gold-c", "axpy", 0)
-
-
-def submitted(path: Path, grades: list[dict[str, Any]], job_id: str = "7", mode: str = "single") -> Path:
-    """A shard with one grade for each set of changes, a second apart, named g0, g1, …"""
-    setup = SetupRecord(setup="demo-gold-c", submission_mode=SubmissionMode(mode))
-    with Shard.open(path, job_id, 0, {setup.setup: setup}) as shard:
-        for number, changes in enumerate(grades):
-            label = changes.pop("label", LABEL)
-            found = {"outcome": changes.pop("outcome", Outcome.SOLVED), "suspect": changes.pop("suspect", None)}
-            name = changes.pop("name", f"g{number}")
-            asked = {"requested_at": f"2026-01-01T00:00:{number:02}.000+00:00"} | changes
-            shard.record(origin(label, **asked), report(name, label, **found))
-    return path
 
 
 SCORE, FAULT, WRONG = {"kind": Kind.SCORE}, {"outcome": Outcome.JUDGE_FAULT}, {"outcome": Outcome.WRONG}

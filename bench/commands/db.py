@@ -209,6 +209,7 @@ def _facts(one: Checked) -> dict[str, Any]:
 
 def _row(row: queries.TableRow) -> dict[str, Any]:
     verdict = row.verdict
+    flagged = row.review or verdict
     return {
         **row.assignment._asdict(),
         "outcome": verdict.outcome if verdict else None,
@@ -217,9 +218,11 @@ def _row(row: queries.TableRow) -> dict[str, Any]:
         "score": verdict.score if verdict else None,
         "interval": verdict.interval if verdict else None,
         "faster": verdict.faster if verdict else None,
-        "suspect": verdict.suspect if verdict else None,
+        "suspect": flagged.suspect if flagged else None,
+        "review": row.review.grade_id if row.review else None,
         "protocol": verdict.protocol if verdict else None,
         "grade_id": verdict.grade_id if verdict else None,
+        "of_grade_id": verdict.of_grade_id if verdict else None,
         "grades": row.grades,
         "seconds": row.seconds,
     }

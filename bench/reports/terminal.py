@@ -52,12 +52,13 @@ def _table() -> Table:
 
 
 def result_cells(row: "TableRow") -> tuple[str, ...]:
-    """A result as text; what is unknown is a dash, and how an episode without an answer ended is its outcome."""
+    """A result as text; what is unknown is a dash. Without an answer its outcome is suspect, or the episode's end."""
     named = (row.assignment.kernel, row.assignment.setup, str(row.assignment.slot))
     spent = (str(row.grades), "-" if row.seconds is None else f"{row.seconds:.1f}")
     verdict = row.verdict
     if verdict is None:
-        return (*named, "-", f"none ({row.end})" if row.end else "none", "-", "-", "-", *spent)
+        none = "suspect" if row.review else f"none ({row.end})" if row.end else "none"
+        return (*named, "-", none, "-", "-", "-", *spent)
     return (
         *named,
         verdict.preset,

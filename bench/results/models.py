@@ -293,7 +293,10 @@ class Reveal(Base):
 
 
 class Disqualification(Base):
-    """What an operator ruled of a grade, who (`by`), when (`at`) and why. Rows are only added: the latest one stands."""
+    """What an operator ruled of a grade, who (`by`), when (`at`) and why.
+
+    Rows are only added: of a grade's rulings the latest stands.
+    """
 
     __tablename__ = "disqualifications"
 
@@ -372,7 +375,7 @@ def create_indexes(connection: Connection) -> None:
 
 
 def grades_flat_sql() -> str:
-    """`CREATE VIEW grades_flat`: a row a grade, with its setup's, its episode's and its submission's columns.
+    """`CREATE VIEW grades_flat`: a row a grade, with columns of its setup, episode, submission and last ruling.
 
     A column of a setup or an episode keeps its name unless one of that name is there already; then it is
     called `setup_<name>` or `episode_<name>`.
@@ -385,13 +388,16 @@ def grades_flat_sql() -> str:
     ):
         for column in (c for c in table.columns if c.name not in joined):
             shown[_free_name(column, prefix, shown)] = f'{alias}."{column.name}"'
-    shown["submission_sha256"] = "x.sha256"
+    shown |= {"submission_sha256": "x.sha256", "ruling": "r.ruling", "ruling_why": "r.why"}
     columns = ", ".join(f'{source} AS "{name}"' for name, source in shown.items())
     return (
         f"CREATE VIEW grades_flat AS SELECT {columns} FROM grades g"
         " LEFT JOIN setups s ON s.setup = g.setup"
         " LEFT JOIN episodes e ON e.job_id = g.job_id AND e.label = g.label"
         " LEFT JOIN grade_sources x ON x.grade_id = g.grade_id AND x.role = 'submission'"
+        # SQLite takes the other columns from the row that has the maximum.
+        " LEFT JOIN (SELECT grade_id, ruling, why, max(at) FROM disqualifications GROUP BY grade_id) r"
+        " ON r.grade_id = g.grade_id"
     )
 
 

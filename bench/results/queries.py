@@ -1,30 +1,27 @@
 """What the databases say: counts, the answer that counts for each (setup, kernel, slot), the final table."""
 
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
-from sqlalchemy import Connection, Integer, cast, func, select
+from sqlalchemy import Connection, Integer, Select, cast, func, select
 
 from bench.errors import ShardError
-from bench.judge.schemas import ADHOC, ANSWER_KINDS, End, Kind, Outcome, Preset, SubmissionMode
+from bench.judge.schemas import ADHOC, ANSWER_KINDS, End, Kind, Outcome
+from bench.measure.protocols import PROTOCOLS, ProtocolRole
+from bench.results import answers
+from bench.results.answers import Assignment as Assignment
+from bench.results.answers import Verdict as Verdict
 from bench.results.database import connected, identify
-from bench.results.models import Episode, Grade, Setup, create_indexes, create_schema
+from bench.results.models import Disqualification, Episode, Grade, Ruling, Setup, create_indexes, create_schema
+from bench.results.rulings import standing
 from bench.results.union import attached, take
 
 # Columns that no query here looks at: several databases are read as one in memory, and these are most of it.
 _HEAVY = {"answer": "", "provenance": "", "stages": ""}
-
-
-class Assignment(NamedTuple):
-    """What an answer is the answer to: one kernel in one repeat slot of one setup."""
-
-    setup: str
-    kernel: str
-    slot: int
 
 
 @dataclass(frozen=True)
@@ -41,7 +38,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class SetupCounts:
-    """One setup: its episodes and grades, and how its verdicts fell."""
+    """One setup: its episodes and grades, and how its verdicts fell; `suspect` are those that nobody has ruled on."""
 
     setup: str
     episodes: int
@@ -54,36 +51,11 @@ class SetupCounts:
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """The answer that counts for one (setup, kernel, slot). `interval` is the 90 % interval of the raw ratio."""
-
-    assignment: Assignment
-    grade_id: str
-    job_id: str
-    label: str
-    attempt: int
-    rank: int
-    kind: Kind
-    outcome: Outcome
-    preset: Preset
-    score: float | None
-    interval: tuple[float, float] | None
-    faster: bool | None
-    suspect: str | None
-    protocol: str
-    task_hash: str | None
-    requested_at: str
-
-    @property
-    def solved(self) -> bool:
-        return self.outcome is Outcome.SOLVED
-
-
-@dataclass(frozen=True)
 class TableRow:
     """One line of the final table. Without an answer `verdict` is None and `end` says how the episode went.
 
-    `grades` counts every grade, previews too; `seconds` is the last episode's wall time.
+    `grades` counts every grade, previews too; `seconds` is the last episode's wall time. `review` is a suspect answer
+    that would take the verdict's place if it were accepted.
     """
 
     assignment: Assignment
@@ -91,6 +63,7 @@ class TableRow:
     grades: int
     end: End | None
     seconds: float | None
+    review: Verdict | None = None
 
 
 @contextlib.contextmanager
@@ -111,7 +84,7 @@ def opened(paths: Sequence[Path]) -> Iterator[Connection]:
             with _one(path):  # is it there, and ours?
                 pass
             with attached(connection, path):
-                take(connection, path, (Setup, Episode, Grade), _HEAVY)
+                take(connection, path, (Setup, Episode, Grade, Disqualification), _HEAVY)
         yield connection
 
 
@@ -153,7 +126,8 @@ def by_setup(db: Connection) -> list[SetupCounts]:
         setup: (number, faulty)
         for setup, number, faulty in db.execute(select(Grade.setup, func.count(), faults).group_by(Grade.setup))
     }
-    found = verdicts(db)
+    of_all = docket(db)
+    found, open_ones = answers.verdicts(of_all), Counter(one.assignment.setup for one in answers.reviews(of_all))
     lines = []
     for setup in db.execute(select(Setup.setup).order_by(Setup.setup)).scalars():
         own = [verdict for verdict in found if verdict.assignment.setup == setup]
@@ -166,7 +140,7 @@ def by_setup(db: Connection) -> list[SetupCounts]:
                 verdicts=len(own),
                 solved=sum(verdict.solved for verdict in own),
                 faster=sum(verdict.faster is True for verdict in own),
-                suspect=sum(verdict.suspect is not None for verdict in own),
+                suspect=open_ones[setup],
                 judge_faults=faulty,
             )
         )
@@ -176,36 +150,51 @@ def by_setup(db: Connection) -> list[SetupCounts]:
 def verdicts(db: Connection) -> list[Verdict]:
     """The answer that counts for each (setup, kernel, slot) which has one, in this order.
 
-    It is an accepted submit (whoever sent it) in the final attempt of the latest episode that has one: its
-    first in single and blind mode, its last in multi mode. Ad hoc grades answer nothing, nor does a grade of
-    another kernel than its episode's.
+    It is an accepted submit (whoever sent it) in the final attempt of the latest episode that has a valid one: its
+    first in single and blind mode, its last valid one in multi mode. Its newest valid final grade, under a final
+    protocol, replaces what it found.
+
+    Nothing is answered by a grade that is disqualified, or suspect and not accepted, or whose reason is an
+    operator's or the judge's (`infra:`, `budget:`, `task:`), nor by what came before an operator declared the work
+    owed: what was valid before stays. Ad hoc grades answer nothing, nor does a grade of another kernel than its
+    episode's.
     """
-    answers = _accepted(db)
-    chosen: list[Verdict] = []
-    for _, answers_to_one in groupby(answers, key=lambda pair: pair[0].assignment):
-        of_episode = [
-            _of_episode([*pairs])
-            for _, pairs in groupby(answers_to_one, key=lambda pair: (pair[0].job_id, pair[0].label))
-        ]
-        chosen.append(max(of_episode, key=lambda verdict: (verdict.requested_at, verdict.grade_id)))
-    return chosen
+    return answers.verdicts(docket(db))
 
 
-def _of_episode(answers: Sequence[tuple[Verdict, SubmissionMode]]) -> Verdict:
-    _, mode = answers[0]
-    return answers[-1 if mode is SubmissionMode.MULTI else 0][0]
+def docket(db: Connection) -> answers.Docket:
+    """All that the answers are chosen from, for `answers.verdicts` and `answers.reviews`."""
+    ruled = standing(db)
+    finals: dict[str, list[Verdict]] = {}
+    for row in db.execute(_FINALS):
+        finals.setdefault(row.of_grade_id, []).append(_verdict(row, ruled))
+    declared = {
+        Assignment(row.setup, row.kernel, row.slot): row.requested_at
+        for row in db.execute(_DECLARED)
+        if ruled.get(row.grade_id) is not Ruling.DISQUALIFIED and (row.reason or "").startswith(answers.OWED_REASONS)
+    }
+    given = [(_verdict(row, ruled), row.submission_mode) for row in db.execute(_accepted())]
+    return answers.Docket(given, finals, declared)
 
 
-def _accepted(db: Connection) -> Iterable[tuple[Verdict, SubmissionMode]]:
+def _verdict(row: Any, ruled: Mapping[str, Ruling]) -> Verdict:
+    return Verdict(
+        assignment=Assignment(row.setup, row.kernel, row.slot),
+        interval=None if row.interval_lo is None else (row.interval_lo, row.interval_hi),
+        ruling=ruled.get(row.grade_id),
+        **{name: getattr(row, name) for name in _VERDICT_COLUMNS},
+    )
+
+
+def _accepted() -> Select[Any]:
     """Accepted submits of final attempts, by assignment, then episode, then time; each with its setup's mode."""
     seen = (
         select(Grade.job_id, Grade.label, func.max(Grade.attempt).label("last"))
         .group_by(Grade.job_id, Grade.label)
         .subquery()
     )
-    final = func.coalesce(Episode.attempts, seen.c.last)
-    wanted = (
-        select(Grade, Setup.submission_mode)
+    return (
+        select(*_COLUMNS, Setup.submission_mode)
         .join(Setup, Setup.setup == Grade.setup)
         .join(seen, (seen.c.job_id == Grade.job_id) & (seen.c.label == Grade.label))
         .outerjoin(Episode, (Episode.job_id == Grade.job_id) & (Episode.label == Grade.label))
@@ -213,7 +202,7 @@ def _accepted(db: Connection) -> Iterable[tuple[Verdict, SubmissionMode]]:
             Grade.job_id != ADHOC,
             Grade.kind.in_(ANSWER_KINDS),
             Grade.outcome != Outcome.JUDGE_FAULT,
-            Grade.attempt == final,
+            Grade.attempt == func.coalesce(Episode.attempts, seen.c.last),
             OWN_KERNEL,
         )
         .order_by(
@@ -221,27 +210,39 @@ def _accepted(db: Connection) -> Iterable[tuple[Verdict, SubmissionMode]]:
             *(Grade.requested_at, Grade.grade_id),
         )
     )
-    for row in db.execute(wanted):
-        interval = None if row.interval_lo is None else (row.interval_lo, row.interval_hi)
-        verdict = Verdict(
-            assignment=Assignment(row.setup, row.kernel, row.slot),
-            interval=interval,
-            **{name: getattr(row, name) for name in _VERDICT_COLUMNS},
-        )
-        yield verdict, row.submission_mode
 
 
 # An episode has one kernel, which the judge holds its token to; a grade of another one answers nothing.
 OWN_KERNEL = Episode.kernel.is_(None) | (Episode.kernel == Grade.kernel)
 _VERDICT_COLUMNS = (
     *("grade_id", "job_id", "label", "attempt", "rank", "kind", "outcome", "preset", "score", "faster", "suspect"),
-    *("protocol", "task_hash", "requested_at"),
+    *("protocol", "task_hash", "requested_at", "reason"),
 )
+_COLUMNS = [
+    getattr(Grade, name)
+    for name in (*_VERDICT_COLUMNS, "setup", "kernel", "slot", "interval_lo", "interval_hi", "of_grade_id")
+]
+_FINAL_PROTOCOLS = [stamp for stamp, protocol in PROTOCOLS.items() if protocol.role is ProtocolRole.FINAL]
+_FINALS = (
+    select(*_COLUMNS)
+    .where(
+        Grade.job_id != ADHOC,
+        Grade.kind == Kind.FINAL,
+        Grade.of_grade_id.is_not(None),
+        Grade.outcome != Outcome.JUDGE_FAULT,
+        Grade.protocol.in_(_FINAL_PROTOCOLS),
+    )
+    .order_by(Grade.requested_at.desc(), Grade.grade_id.desc())
+)
+_DECLARED = select(*_COLUMNS).where(Grade.kind == Kind.DECLARED).order_by(Grade.requested_at)
 
 
 def table(db: Connection) -> list[TableRow]:
     """One row for every assignment that an episode or a grade speaks of, by setup, kernel and slot."""
-    answered = {verdict.assignment: verdict for verdict in verdicts(db)}
+    of_all = docket(db)
+    answered, suspect = (
+        {one.assignment: one for one in chosen(of_all)} for chosen in (answers.verdicts, answers.reviews)
+    )
     of_grade, of_episode = (
         (Grade.setup, Grade.kernel, Grade.slot),
         (Episode.setup, Episode.kernel, Episode.slot),
@@ -256,6 +257,6 @@ def table(db: Connection) -> list[TableRow]:
     ended = select(*of_episode, Episode.end, Episode.wall_s).order_by(Episode.ended_at)
     episodes = {Assignment(*row[:3]): (row[3], row[4]) for row in db.execute(ended)}
     return [
-        TableRow(one, answered.get(one), grades.get(one, 0), *episodes.get(one, (None, None)))
+        TableRow(one, answered.get(one), grades.get(one, 0), *episodes.get(one, (None, None)), suspect.get(one))
         for one in sorted({*grades, *episodes})
     ]

@@ -1,6 +1,6 @@
 """How episodes came to their answers: each request with the tokens spent until then; speedup against tokens."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -8,8 +8,9 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from bench.judge.schemas import ANSWER_KINDS, Kind, Outcome
-from bench.results.models import Episode, Grade
+from bench.results.models import Episode, Grade, Ruling
 from bench.results.queries import OWN_KERNEL, Assignment
+from bench.results.rulings import standing
 
 _KINDS = (Kind.SCORE, *sorted(ANSWER_KINDS))
 
@@ -18,7 +19,8 @@ _KINDS = (Kind.SCORE, *sorted(ANSWER_KINDS))
 class Point:
     """One request of an episode; `tokens` is what the episode had used when it was sent, None where nobody counted.
 
-    `best` is the best score of the episode so far; a grade that is flagged `suspect` has none to give.
+    `best` is the best score of the episode so far; a grade that is disqualified, or suspect and not accepted, has none
+    to give.
     """
 
     grade_id: str
@@ -53,11 +55,12 @@ def trajectories(db: Connection) -> list[Trajectory]:
         .where(Grade.label.is_not(None), Grade.kind.in_(_KINDS), OWN_KERNEL)
         .order_by(Grade.setup, Grade.kernel, Grade.slot, Grade.job_id, Grade.label, Grade.requested_at, Grade.grade_id)
     )
+    ruled = standing(db)
     found = groupby(db.execute(wanted), key=lambda row: (row.job_id, row.label))
-    return [_trajectory([*rows]) for _, rows in found]
+    return [_trajectory([*rows], ruled) for _, rows in found]
 
 
-def _trajectory(rows: Sequence[Any]) -> Trajectory:
+def _trajectory(rows: Sequence[Any], ruled: Mapping[str, Ruling]) -> Trajectory:
     first = rows[0]
     kinds = [first.tokens_fresh, first.tokens_cached, first.tokens_output]
     reported = [tokens for tokens in kinds if tokens is not None]
@@ -67,14 +70,15 @@ def _trajectory(rows: Sequence[Any]) -> Trajectory:
         assignment=Assignment(first.setup, first.kernel, first.slot),
         tokens=sum(reported) if reported else None,
         dollars=first.dollars,
-        points=tuple(_points(rows)),
+        points=tuple(_points(rows, ruled)),
     )
 
 
-def _points(rows: Sequence[Any]) -> Iterator[Point]:
+def _points(rows: Sequence[Any], ruled: Mapping[str, Ruling]) -> Iterator[Point]:
     best: float | None = None
     for row in rows:
-        if row.outcome is Outcome.SOLVED and row.score is not None and row.suspect is None:
+        valid = ruled.get(row.grade_id) is (Ruling.ACCEPTED if row.suspect else None)
+        if valid and row.outcome is Outcome.SOLVED and row.score is not None:
             best = max(best or 0.0, row.score)
         yield Point(
             grade_id=row.grade_id,

@@ -12,8 +12,9 @@ from sqlalchemy import func, select
 from bench.errors import ExitCode, KernelcourtError
 from bench.judge.schemas import End, Outcome, Problem
 from bench.reports.html import job_report
+from bench.results import answers
 from bench.results.models import Grade
-from bench.results.queries import Assignment, Verdict, counts, opened, verdicts
+from bench.results.queries import Assignment, Verdict, counts, docket, opened
 from cluster.job.collect import collect
 from cluster.job.documents import read_json, write_json, write_public
 from cluster.job.endings import Cause, exit_code
@@ -115,22 +116,24 @@ def _tally(items: Sequence[Item]) -> dict[str, Any]:
     }
 
 
-def account(problem: Problem, verdict: Verdict | None, end: End | None) -> Item:
-    """What a planned problem counts as, by the grade that answers it and the end of its episode."""
+def account(problem: Problem, verdict: Verdict | None, end: End | None, review: Verdict | None = None) -> Item:
+    """What a planned problem counts as: by its answer, its suspect one before all, and by the end of its episode."""
 
     def item(standing: Standing, owed: OwedClass | None = None, why: str | None = None) -> Item:
-        outcome = verdict.outcome if verdict else None
+        found = review or verdict
+        outcome = found.outcome if found else None
         return Item(problem.setup, problem.kernel, problem.slot, standing, outcome, end, owed, why)
 
+    if review:
+        return item(Standing.REVIEW, why=review.suspect)
     if verdict is None:
         blame = OwedClass.BUDGET if end in BUDGET_ENDS else OwedClass.INFRA
         ended = f"the episode ended by '{end}' without a submit" if end else "no record of an episode"
-        return item(Standing.OWED, blame, ended)
-    if verdict.suspect:
-        return item(Standing.REVIEW, why=verdict.suspect)
+        return item(Standing.OWED, blame, _NOT_COUNTED if end is End.SUBMITTED else ended)
     return item(Standing.DELIVERED)
 
 
+_NOT_COUNTED = "the episode submitted, but none of its submits in results.db counts"
 BUDGET_ENDS = frozenset({End.TIME, End.TOKENS, End.CONTEXT})
 
 
@@ -139,6 +142,7 @@ class Found:
     """What results.db says of the job; empty where there was no merge."""
 
     verdicts: tuple[Verdict, ...] = ()
+    reviews: tuple[Verdict, ...] = ()
     grades: dict[str, int] = field(default_factory=dict)
     ranks: dict[str, int] = field(default_factory=dict)
 
@@ -161,9 +165,11 @@ def conclude(layout: RunLayout, ending: Ending) -> Summary:
 
 def _read_results(layout: RunLayout) -> Found:
     with opened([layout.results]) as database:
+        of_all = docket(database)
         by_rank = database.execute(select(Grade.rank, func.count()).group_by(Grade.rank))
         return Found(
-            tuple(verdicts(database)),
+            tuple(answers.verdicts(of_all)),
+            tuple(answers.reviews(of_all)),
             {kind.value: number for kind, number in counts(database).by_kind.items()},
             {str(rank): number for rank, number in by_rank},
         )
@@ -173,11 +179,11 @@ def _items(layout: RunLayout, found: Found) -> tuple[Item, ...]:
     problems = read_problems(layout.problems)
     if layout.merge_failed.exists():
         return tuple(Item(p.setup, p.kernel, p.slot, Standing.UNMERGED, why="the merge failed") for p in problems)
-    answers = {verdict.assignment: verdict for verdict in found.verdicts}
+    answered, suspect = ({one.assignment: one for one in some} for some in (found.verdicts, found.reviews))
     records = [read_episode(path) for path in layout.episode_records()]
     ends = {Assignment(record.setup, record.kernel, record.slot): record.end for record in records}
     keys = [(problem, Assignment(problem.setup, problem.kernel, problem.slot)) for problem in problems]
-    return tuple(account(problem, answers.get(key), ends.get(key)) for problem, key in keys)
+    return tuple(account(problem, answered.get(key), ends.get(key), suspect.get(key)) for problem, key in keys)
 
 
 def recollect(layout: RunLayout) -> Summary:
