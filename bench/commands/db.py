@@ -16,6 +16,8 @@ from bench.errors import ConfigError, UsageError
 from bench.judge.schemas import read_secret
 from bench.results import queries
 from bench.results.checks import Checked, Expectation, check_all
+from bench.results.export import Form, What, table_row
+from bench.results.export import export as write_export
 from bench.results.merge import merge
 from bench.results.queries import Assignment
 from bench.results.replay import recorded, write_plan
@@ -104,7 +106,7 @@ def summary(databases: Databases, as_json: Json = False) -> None:
     with queries.opened(databases) as db:
         counts, setups, rows = queries.counts(db), queries.by_setup(db), queries.table(db)
     if as_json:
-        _print_json({"counts": counts, "setups": setups, "table": [_row(row) for row in rows]})
+        _print_json({"counts": counts, "setups": setups, "table": [table_row(row) for row in rows]})
         return
     typer.echo(
         f"{counts.grades} grades in {counts.episodes} episodes of {counts.setups} setups;"
@@ -146,6 +148,28 @@ def show_trajectories(
         csv.writer(sys.stdout, lineterminator="\n").writerows([REQUEST_COLUMNS, *rows])
     else:
         console_for().print(plain_table(REQUEST_COLUMNS, rows))
+
+
+@app.command()
+def export(
+    form: Annotated[Form, typer.Argument(metavar="csv|parquet|json", help="What the file is written as.")],
+    databases: Databases,
+    out: Annotated[Path, typer.Option(help="File to write; one of that name is replaced.")],
+    what: Annotated[What, typer.Option(help="Every grade, the answers that count, or every episode.")] = What.GRADES,
+    as_json: Json = False,
+) -> None:
+    """Write databases, read as one, to a file for other programs: one line, object or row a grade.
+
+    `grades` has the columns of the view `grades_flat` but for answer, provenance and stages. `table` has the answer
+    that counts for each kernel, as `kcourt db summary` shows it. Parquet needs `pip install 'kernelcourt[parquet]'`.
+
+    Example: kcourt db export csv results.db --out grades.csv
+    """
+    rows = write_export(databases, out, form, what)
+    if as_json:
+        _print_json({"out": str(out), "format": form, "what": what, "rows": rows})
+    else:
+        typer.echo(f"{out}: {rows} rows of {what} as {form}")
 
 
 @app.command()
@@ -204,27 +228,6 @@ def _facts(one: Checked) -> dict[str, Any]:
         "job_id": identity.job_id,
         "rank": identity.rank,
         "grades": one.grades,
-    }
-
-
-def _row(row: queries.TableRow) -> dict[str, Any]:
-    verdict = row.verdict
-    flagged = row.review or verdict
-    return {
-        **row.assignment._asdict(),
-        "outcome": verdict.outcome if verdict else None,
-        "preset": verdict.preset if verdict else None,
-        "end": row.end,
-        "score": verdict.score if verdict else None,
-        "interval": verdict.interval if verdict else None,
-        "faster": verdict.faster if verdict else None,
-        "suspect": flagged.suspect if flagged else None,
-        "review": row.review.grade_id if row.review else None,
-        "protocol": verdict.protocol if verdict else None,
-        "grade_id": verdict.grade_id if verdict else None,
-        "of_grade_id": verdict.of_grade_id if verdict else None,
-        "grades": row.grades,
-        "seconds": row.seconds,
     }
 
 

@@ -91,7 +91,7 @@ def merge(
                 connection.exec_driver_sql("BEGIN")
                 create_indexes(connection)
                 _add_episodes(connection, target, _job_of(inputs, expect), episodes)
-                _keep_places(connection, target)
+                keep_places(connection, target)
                 if root is not None:
                     _reveal(connection, target, _job_of(inputs, expect), root)
                 connection.commit()
@@ -153,7 +153,7 @@ def _named(target: Path, job_id: str | None) -> str:
     return job_id
 
 
-def _keep_places(connection: Connection, target: Path) -> None:
+def keep_places(connection: Connection, target: Path | str) -> None:
     """An episode row for each label that has grades and no record: what the label and its first grade say."""
     first = func.min(Grade.requested_at + Grade.grade_id)  # SQLite takes the other columns from the same row
     recorded = select(Episode.label).where(Episode.job_id == Grade.job_id, Episode.label == Grade.label)
@@ -167,7 +167,7 @@ def _keep_places(connection: Connection, target: Path) -> None:
         connection.execute(insert(Episode), places)
 
 
-def _place(target: Path, job_id: str, label: str, kernel: str) -> dict[str, Any]:
+def _place(target: Path | str, job_id: str, label: str, kernel: str) -> dict[str, Any]:
     try:
         parsed = EpisodeLabel.parse(label)
     except ValueError as error:

@@ -18,7 +18,10 @@ from sqlalchemy import (
     LargeBinary,
     MetaData,
     Table,
+    TableClause,
     Text,
+    column,
+    table,
     text,
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
@@ -360,8 +363,8 @@ def table_of(model: type[Base]) -> Table:
 
 def create_schema(connection: Connection) -> None:
     """Make tables, view and the file's identity, in the caller's transaction; `create_indexes` follows."""
-    for table in Base.metadata.sorted_tables:
-        connection.execute(CreateTable(table))
+    for made in Base.metadata.sorted_tables:
+        connection.execute(CreateTable(made))
     connection.exec_driver_sql(grades_flat_sql())
     connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.exec_driver_sql(f"PRAGMA user_version = {SCHEMA_VERSION}")
@@ -369,8 +372,8 @@ def create_schema(connection: Connection) -> None:
 
 def create_indexes(connection: Connection) -> None:
     """Make the indexes: last where many rows are put in, because sorting them once is much faster."""
-    for table in Base.metadata.sorted_tables:
-        for index in table.indexes:
+    for made in Base.metadata.sorted_tables:
+        for index in made.indexes:
             index.create(connection)
 
 
@@ -380,16 +383,7 @@ def grades_flat_sql() -> str:
     A column of a setup or an episode keeps its name unless one of that name is there already; then it is
     called `setup_<name>` or `episode_<name>`.
     """
-    grade, setup, episode = table_of(Grade), table_of(Setup), table_of(Episode)
-    shown = {column.name: f'g."{column.name}"' for column in grade.columns}
-    for alias, prefix, table, joined in (
-        ("s", "setup", setup, {"setup"}),
-        ("e", "episode", episode, {"job_id", "label", "setup", "kernel", "slot"}),
-    ):
-        for column in (c for c in table.columns if c.name not in joined):
-            shown[_free_name(column, prefix, shown)] = f'{alias}."{column.name}"'
-    shown |= {"submission_sha256": "x.sha256", "ruling": "r.ruling", "ruling_why": "r.why"}
-    columns = ", ".join(f'{source} AS "{name}"' for name, source in shown.items())
+    columns = ", ".join(f'{alias}."{shown.name}" AS "{name}"' for name, (alias, shown) in _flat_columns().items())
     return (
         f"CREATE VIEW grades_flat AS SELECT {columns} FROM grades g"
         " LEFT JOIN setups s ON s.setup = g.setup"
@@ -401,5 +395,21 @@ def grades_flat_sql() -> str:
     )
 
 
-def _free_name(column: Column[object], prefix: str, taken: dict[str, str]) -> str:
-    return f"{prefix}_{column.name}" if column.name in taken else column.name
+def grades_flat() -> TableClause:
+    """The view, to select from: its columns have the types of those that they show."""
+    return table("grades_flat", *(column(name, shown.type) for name, (_, shown) in _flat_columns().items()))
+
+
+def _flat_columns() -> dict[str, tuple[str, Column[Any]]]:
+    """Each column of the view: the alias of its table, and the column that it shows."""
+    grade, setup, episode = table_of(Grade), table_of(Setup), table_of(Episode)
+    shown = {one.name: ("g", one) for one in grade.columns}
+    for alias, prefix, joining, joined in (
+        ("s", "setup", setup, {"setup"}),
+        ("e", "episode", episode, {"job_id", "label", "setup", "kernel", "slot"}),
+    ):
+        for one in (c for c in joining.columns if c.name not in joined):
+            shown[f"{prefix}_{one.name}" if one.name in shown else one.name] = (alias, one)
+    ruling = table_of(Disqualification).columns
+    shown["submission_sha256"] = ("x", table_of(GradeSource).columns.sha256)
+    return shown | {"ruling": ("r", ruling.ruling), "ruling_why": ("r", ruling.why)}

@@ -16,12 +16,12 @@ from bench.results import answers
 from bench.results.answers import Assignment as Assignment
 from bench.results.answers import Verdict as Verdict
 from bench.results.database import connected, identify
-from bench.results.models import Disqualification, Episode, Grade, Ruling, Setup, create_indexes, create_schema
+from bench.results.models import Base, Disqualification, Episode, Grade, Ruling, Setup, create_indexes, create_schema
 from bench.results.rulings import standing
 from bench.results.union import attached, take
 
 # Columns that no query here looks at: several databases are read as one in memory, and these are most of it.
-_HEAVY = {"answer": "", "provenance": "", "stages": ""}
+HEAVY = {"answer": "", "provenance": "", "stages": ""}
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,10 @@ class TableRow:
 
 
 @contextlib.contextmanager
-def opened(paths: Sequence[Path]) -> Iterator[Connection]:
+def opened(paths: Sequence[Path], also: Sequence[type[Base]] = ()) -> Iterator[Connection]:
     """Open one database, or several as one, for reading. Be brief: the writer of a live shard waits meanwhile.
+
+    Of several, the tables that queries here look at are read into memory, and `also` these.
 
     Raises:
         ShardError: one is missing, damaged or not ours, or two of them contradict each other.
@@ -84,7 +86,7 @@ def opened(paths: Sequence[Path]) -> Iterator[Connection]:
             with _one(path):  # is it there, and ours?
                 pass
             with attached(connection, path):
-                take(connection, path, (Setup, Episode, Grade, Disqualification), _HEAVY)
+                take(connection, path, (Setup, Episode, Grade, Disqualification, *also), HEAVY)
         yield connection
 
 
