@@ -1,4 +1,4 @@
-"""Merge, check and read results databases.
+"""Merge, check, read and export results databases.
 
 Example: kcourt db summary results.db
 """
