@@ -59,7 +59,7 @@ def show(study: Name, as_json: Json = False) -> None:
     from cluster.study.studies import read_study
 
     asked = read_study(study)
-    built = build(asked, experiments_root(), _choices(None, None, None, {}))
+    built = build(asked, experiments_root(), choices_of(None, None, None, {}))
     found = described(asked, [setup.name for setup in built])
     if as_json:
         typer.echo(json.dumps(found))
@@ -90,7 +90,7 @@ def plan(
     from cluster.study.studies import read_study
 
     found, folder = read_study(study), render_to or experiments_root()
-    built = build(found, folder, _choices(system, hardware, overrides, flags))
+    built = build(found, folder, choices_of(system, hardware, overrides, flags))
     said = [*notes(built)]
     write(built)
     if as_json:
@@ -134,7 +134,7 @@ def submit(
 
     if local and system not in (None, "local"):
         raise UsageError(f"--local is --system local, and --system {system} was given; keep one")
-    choices = _choices("local" if local else system, hardware, overrides, flags)
+    choices = choices_of("local" if local else system, hardware, overrides, flags)
     here = choices.system.facts.launcher == "local"
     if run_root is not None and not here:
         raise UsageError("--run-root is for jobs on this machine; say --set RUN_ROOT=FOLDER")
@@ -172,7 +172,7 @@ def status(
     from cluster.study.studies import read_study
 
     found, folder = read_study(study), render_to or experiments_root()
-    built = build(found, folder, _choices(system, hardware, None, {}))
+    built = build(found, folder, choices_of(system, hardware, None, {}))
     accounts = accounts_of(found, built, run_root)
     if as_json:
         typer.echo(json.dumps(accounts.document()))
@@ -213,7 +213,7 @@ def import_run(
     typer.echo(f"dry-run it:\n  kcourt study plan {name}")
 
 
-def _choices(
+def choices_of(
     system: str | None, hardware: str | None, overrides: list[str] | None, flags: Mapping[str, str]
 ) -> "Choices":
     import os

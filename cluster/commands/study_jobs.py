@@ -169,13 +169,13 @@ def accounts_of(study: Study, built: Sequence[RenderedSetup], run_root: Path | N
     """
     in_slurm = any(setup.choices.system.facts.launcher == "slurm" for setup in built)
     jobs = queue.own_jobs() if in_slurm and shutil.which("squeue") else []
-    rendered = [_rendered(setup) for setup in built]
+    rendered = [as_rendered(setup) for setup in built]
     runs = find_runs([run_root.resolve()] if run_root else _run_roots(rendered))
     planned = [Planned(settings.record, problems) for settings, problems in rendered]
     return account(study.study, planned, runs, queue.by_setup(jobs))
 
 
-def _rendered(setup: RenderedSetup) -> tuple[JobSettings, Sequence[Problem]]:
+def as_rendered(setup: RenderedSetup) -> tuple[JobSettings, Sequence[Problem]]:
     """A setup as this study rendered it, with what was set on the command line then; or as it would be."""
     if setup.env.exists():
         settings = read_settings(setup.env)

@@ -38,6 +38,7 @@ class OwedClass(StrEnum):
 
     BUDGET = "budget"
     INFRA = "infra"
+    TASK = "task"
 
 
 @dataclass(frozen=True)
