@@ -10,7 +10,7 @@ from bench.places import anchored
 from bench.results.queries import Assignment
 from bench.task import find_task
 from cluster.after.evidence import Evidence, gather, log_of
-from cluster.after.owed import History, Part, PlannedSlot, Rulings, Standing, Tally, by_setup, standing, tally
+from cluster.after.owed import Part, PlannedSlot, Rulings, Standing, Tally, by_setup, standing, tally
 from cluster.job.documents import write_public
 from cluster.study.settings import JobSettings
 
@@ -110,8 +110,7 @@ def account(
 
 def _slot(setup: PlannedSetup, problem: Problem, evidence: Evidence, rulings: Rulings) -> PlannedSlot:
     place = Assignment(problem.setup, problem.kernel, problem.slot)
-    history = evidence.histories.get(place, History())
-    found = standing(history, setup.settings.agent_submission_mode, task_hashes(problem), rulings)
+    found = standing(evidence.histories[place], setup.settings.agent_submission_mode, task_hashes(problem), rulings)
     if found.part is not Part.OWED:
         return PlannedSlot(place, found, found.job)
     if why := evidence.running.get(setup.name):

@@ -1,6 +1,7 @@
 """Gathers what run directories, live shards and merged databases say of planned slots; names what cannot be read."""
 
 import contextlib
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -30,17 +31,15 @@ class Evidence:
     """
 
     setups: Mapping[str, SetupRecord]
-    histories: dict[Assignment, History] = field(default_factory=dict)
+    histories: defaultdict[Assignment, History] = field(default_factory=lambda: defaultdict(History))
     running: dict[str, str] = field(default_factory=dict)
     latest_job: dict[str, str] = field(default_factory=dict)
     layouts: dict[str, RunLayout] = field(default_factory=dict)
     damage: list[str] = field(default_factory=list)
     notes: dict[str, set[Path]] = field(default_factory=dict)
     read: int = 0
-    _finals: dict[str, SeenGrade] = field(default_factory=dict)
-
-    def history(self, assignment: Assignment) -> History:
-        return self.histories.setdefault(assignment, History())
+    _episodes: dict[tuple[str, str], SeenEpisode] = field(default_factory=dict)
+    _grades: dict[str, SeenGrade] = field(default_factory=dict)
 
     def take(self, found: Seen, where: Path) -> None:
         """Add what a database holds of the setups that are still defined as they were then."""
@@ -48,26 +47,38 @@ class Evidence:
         same = self.same(found.setups, where)
         for episode in found.episodes:
             if episode.assignment.setup in same:
-                self.history(episode.assignment).add_episode(episode)
-        for grade in found.grades:
-            if grade.assignment.setup in same and grade.kind is Kind.FINAL:
-                self._finals[grade.grade_id] = grade
-            elif grade.assignment.setup in same:
-                self.history(grade.assignment).grades[grade.grade_id] = grade
+                self._add(episode)
+        # A grade may be in several databases.
+        self._grades |= {grade.grade_id: grade for grade in found.grades if grade.assignment.setup in same}
 
     def take_record(self, job_id: str, record: EpisodeRecord) -> None:
         """Add an episode by the record that it left in its folder."""
         self.read += 1
         place = Assignment(record.setup, record.kernel, record.slot)
         code = END_CODES.get(record.end)
-        episode = SeenEpisode(job_id, record.label, place, record.end, code, record.attempts, record.started_at)
-        self.history(place).add_episode(episode)
+        self._add(
+            SeenEpisode(job_id, record.label, place, record.end, code, record.attempts, record.started_at),
+        )
 
-    def join_finals(self) -> None:
-        """Give each final verdict to the slot of its answer; once all databases are read."""
-        for final in self._finals.values():
-            if final.of_grade_id:
-                self.history(final.assignment).finals.setdefault(final.of_grade_id, []).append(final)
+    def join(self) -> None:
+        """Give each slot its episodes and grades; once everything is read."""
+        for episode in self._episodes.values():
+            self.histories[episode.assignment].episodes.append(episode)
+        for grade in self._grades.values():
+            if grade.kind is not Kind.FINAL:
+                self.histories[grade.assignment].grades.append(grade)
+            elif answer := self._grades.get(grade.of_grade_id or ""):
+                self.histories[answer.assignment].finals.setdefault(answer.grade_id, []).append(grade)
+
+    def _add(self, episode: SeenEpisode) -> None:
+        """Add an episode: its record wins over what the grades in one shard or another say of it."""
+        key = (episode.job_id, episode.label)
+        known = self._episodes.setdefault(key, episode)
+        if known.end is None and episode.end is None:
+            first = min(known, episode, key=lambda one: one.at)
+            self._episodes[key] = first._replace(attempts=max(known.attempts, episode.attempts))
+        elif known.end is None:
+            self._episodes[key] = episode
 
     def same(self, then: Mapping[str, SetupRecord], where: Path) -> set[str]:
         """Names of the setups that are defined as they are now; the others are noted."""
@@ -101,7 +112,7 @@ def gather(
         for path in declared_databases(root):
             with _naming(evidence):
                 _take_database(evidence, path, path)
-    evidence.join_finals()
+    evidence.join()
     return evidence
 
 

@@ -34,15 +34,9 @@ class Rulings:
 class History:
     """All that is known of one slot. `finals` has the final verdicts of its answers by the id of the answer."""
 
-    episodes: dict[tuple[str, str], SeenEpisode] = field(default_factory=dict)
-    grades: dict[str, SeenGrade] = field(default_factory=dict)
+    episodes: list[SeenEpisode] = field(default_factory=list)
+    grades: list[SeenGrade] = field(default_factory=list)
     finals: dict[str, list[SeenGrade]] = field(default_factory=dict)
-
-    def add_episode(self, episode: SeenEpisode) -> None:
-        """Add one, unless its record is here already."""
-        key = (episode.job_id, episode.label)
-        if key not in self.episodes or self.episodes[key].end is None:
-            self.episodes[key] = episode
 
 
 @dataclass(frozen=True)
@@ -72,11 +66,10 @@ def standing(
     """
     declared = _declaration(history, rulings)
     suspect: Standing | None = None
-    for answer in _answers(history, mode, rulings):
+    for episode, answer in _answers(history, mode):
         if declared and answer.requested_at <= declared.requested_at:
             break
         verdict = _verdict(history, answer)
-        episode = history.episodes.get((answer.job_id, answer.label or ""))
         if rulings.disqualified & {answer.grade_id, verdict.grade_id}:
             continue
         if verdict.suspect and not rulings.accepted & {answer.grade_id, verdict.grade_id}:
@@ -86,23 +79,23 @@ def standing(
             return Standing(Part.DELIVERED, episode=episode, grade=verdict)
         why = f"the answer is {verdict.outcome}, and the kernel's task has changed since"
         return Standing(Part.OWED, OwedClass.TASK, why, episode, verdict)
-    return suspect or _owed(history, declared, rulings)
+    return suspect or _owed(history, declared)
 
 
-def _answers(history: History, mode: SubmissionMode, rulings: Rulings) -> list[SeenGrade]:
+def _answers(history: History, mode: SubmissionMode) -> list[tuple[SeenEpisode, SeenGrade]]:
     """What episodes were answered with, the newest first: the first accepted submit of each, in multi mode any."""
-    found: list[SeenGrade] = []
-    for episode in history.episodes.values():
+    found = []
+    for episode in history.episodes:
         accepted = [grade for grade in _submits(history, episode) if _is_accepted(grade)]
-        found += accepted if mode is SubmissionMode.MULTI else accepted[:1]
-    return sorted(found, key=_when, reverse=True)
+        found += [(episode, grade) for grade in (accepted if mode is SubmissionMode.MULTI else accepted[:1])]
+    return sorted(found, key=lambda pair: _when(pair[1]), reverse=True)
 
 
 def _submits(history: History, episode: SeenEpisode) -> list[SeenGrade]:
     """What was submitted in the final attempt of an episode, in order."""
     found = [
         grade
-        for grade in history.grades.values()
+        for grade in history.grades
         if (grade.job_id, grade.label, grade.attempt) == (episode.job_id, episode.label, episode.attempts)
         and grade.kind in ANSWER_KINDS
     ]
@@ -126,9 +119,7 @@ def _verdict(history: History, answer: SeenGrade) -> SeenGrade:
 def _declaration(history: History, rulings: Rulings) -> SeenGrade | None:
     """The operator's newest word that the slot is owed, unless it was taken back."""
     declared = (
-        grade
-        for grade in history.grades.values()
-        if grade.kind is Kind.DECLARED and grade.grade_id not in rulings.disqualified
+        grade for grade in history.grades if grade.kind is Kind.DECLARED and grade.grade_id not in rulings.disqualified
     )
     newest = max(declared, key=_when, default=None)
     return newest if newest and _blamed(newest) else None
@@ -140,9 +131,9 @@ def _blamed(grade: SeenGrade) -> OwedClass | None:
     return OwedClass(word) if grade.outcome is not Outcome.SOLVED and word in list(OwedClass) else None
 
 
-def _owed(history: History, declared: SeenGrade | None, rulings: Rulings) -> Standing:
+def _owed(history: History, declared: SeenGrade | None) -> Standing:
     """In which class a slot without an answer is owed: by what was declared last, or how the last episode ended."""
-    last = max(history.episodes.values(), key=lambda one: (one.at, one.job_id, one.label), default=None)
+    last = max(history.episodes, key=lambda one: (one.at, one.job_id, one.label), default=None)
     if declared and (last is None or last.at <= declared.requested_at):
         return Standing(Part.OWED, _blamed(declared), f"declared: {declared.reason}", grade=declared)
     if last is None:
@@ -156,8 +147,7 @@ def _owed(history: History, declared: SeenGrade | None, rulings: Rulings) -> Sta
     if not _is_accepted(grade):
         why = f"the submit was not graded: {grade.reason or grade.outcome}"
         return Standing(Part.OWED, _blamed(grade) or OwedClass.INFRA, why, last, grade)
-    ruled = "disqualified" if grade.grade_id in rulings.disqualified else "no longer its answer"
-    return Standing(Part.OWED, blame, f"the submit is {ruled}", last, grade)
+    return Standing(Part.OWED, blame, "its answer is disqualified", last, grade)
 
 
 @dataclass(frozen=True)
