@@ -1,13 +1,13 @@
 """What a database says of who answered what: episodes, answers, final verdicts and declarations; no texts or times."""
 
+import json
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Select, func, select
+from sqlalchemy import Connection
 
 from bench.judge.schemas import ADHOC, ANSWER_KINDS, End, Kind, Outcome, SetupRecord
-from bench.results.models import Episode, Grade, Setup, table_of
 from bench.results.queries import Assignment
 
 
@@ -53,56 +53,63 @@ class Seen:
     grades: list[SeenGrade]
 
 
+# Written out: SQLAlchemy would compile these anew for each of the hundreds of databases that a study leaves.
 # Previews decide nothing, and are most of the rows.
-_DECIDING = (*ANSWER_KINDS, Kind.FINAL, Kind.DECLARED)
-_GRADE = (
-    *(Grade.grade_id, Grade.job_id, Grade.label, Grade.setup, Grade.kernel, Grade.slot, Grade.attempt, Grade.rank),
-    *(Grade.kind, Grade.outcome, Grade.suspect, Grade.reason, Grade.of_grade_id, Grade.task_hash, Grade.requested_at),
-)
-_RECORDED = (
-    *(Episode.job_id, Episode.label, Episode.setup, Episode.kernel, Episode.slot),
-    *(Episode.end, Episode.end_code, Episode.attempts, Episode.started_at),
-)
+_OURS = "job_id <> :adhoc AND setup IN (SELECT value FROM json_each(:setups))"
+_GRADES = f"""
+SELECT grade_id, job_id, label, setup, kernel, slot, attempt, rank, kind, outcome, suspect, reason, of_grade_id,
+  task_hash, requested_at
+FROM grades WHERE kind IN (SELECT value FROM json_each(:deciding)) AND {_OURS}"""
+_RECORDED = f"""
+SELECT job_id, label, setup, kernel, slot, "end", end_code, attempts, started_at
+FROM episodes WHERE "end" IS NOT NULL AND {_OURS}"""
+_UNRECORDED = f"""
+SELECT job_id, label, setup, kernel, slot, attempt, min(requested_at) AS first
+FROM grades g WHERE label IS NOT NULL AND kind IN (SELECT value FROM json_each(:asked)) AND {_OURS}
+  AND NOT EXISTS (SELECT 1 FROM episodes e WHERE e.job_id = g.job_id AND e.label = g.label AND e."end" IS NOT NULL)
+GROUP BY job_id, label, setup, kernel, slot, attempt ORDER BY first"""
+_KINDS = {
+    "adhoc": ADHOC,
+    "deciding": json.dumps([*ANSWER_KINDS, Kind.FINAL, Kind.DECLARED]),
+    "asked": json.dumps([*ANSWER_KINDS, Kind.SCORE]),
+}
 
 
 def seen(db: Connection, setups: Collection[str]) -> Seen:
     """All that decides what the slots of these setups count as. Ad hoc grades are left out: they answer nothing."""
-    definitions = {row["setup"]: SetupRecord(**row) for row in db.execute(select(table_of(Setup))).mappings()}
+    definitions = {row["setup"]: SetupRecord(**row) for row in db.exec_driver_sql("SELECT * FROM setups").mappings()}
     known = definitions.keys() & setups
     if not known:
         return Seen({}, [], [])
-    wanted = select(*_GRADE).where(Grade.kind.in_(_DECIDING), Grade.setup.in_(known), Grade.job_id != ADHOC)
-    grades = [
-        SeenGrade(grade_id, job_id, label, Assignment(setup, kernel, slot), *found)
-        for grade_id, job_id, label, setup, kernel, slot, *found in _rows(db, wanted)
-    ]
-    return Seen({name: definitions[name] for name in known}, list(_episodes(db, known)), grades)
+    asked = _KINDS | {"setups": json.dumps(sorted(known))}
+    rows = db.exec_driver_sql(_GRADES, asked).all()
+    return Seen({name: definitions[name] for name in known}, list(_episodes(db, asked)), [_grade(*row) for row in rows])
 
 
-def _episodes(db: Connection, setups: Collection[str]) -> Iterator[SeenEpisode]:
+def _grade(  # the columns of _GRADES
+    grade_id: str,
+    job_id: str,
+    label: str | None,
+    setup: str,
+    kernel: str,
+    slot: int,
+    attempt: int,
+    rank: int,
+    kind: str,
+    outcome: str,
+    *rest: Any,
+) -> SeenGrade:
+    place = Assignment(setup, kernel, slot)
+    return SeenGrade(grade_id, job_id, label, place, attempt, rank, Kind(kind), Outcome(outcome), *rest)
+
+
+def _episodes(db: Connection, asked: dict[str, str]) -> Iterator[SeenEpisode]:
     """Recorded episodes, then those that are known by their grades alone: of the kernel of their first one."""
-    recorded = set()
-    wanted = select(*_RECORDED).where(Episode.end.is_not(None), Episode.setup.in_(setups))
-    for job_id, label, *place, end, end_code, attempts, at in _rows(db, wanted):
-        recorded.add((job_id, label))
-        yield SeenEpisode(job_id, label, Assignment(*place), end, end_code, attempts or 1, at or "")
-    first_at = func.min(Grade.requested_at)
-    groups = (Grade.job_id, Grade.label, Grade.setup, Grade.kernel, Grade.slot, Grade.attempt)
-    graded = (
-        select(*groups, first_at)
-        .where(Grade.setup.in_(setups), Grade.label.is_not(None), Grade.job_id != ADHOC)
-        .where(Grade.kind.in_((Kind.SCORE, *ANSWER_KINDS)))
-        .group_by(*groups)
-        .order_by(first_at)
-    )
+    for job_id, label, *place, end, end_code, attempts, at in db.exec_driver_sql(_RECORDED, asked).all():
+        yield SeenEpisode(job_id, label, Assignment(*place), End(end), end_code, attempts or 1, at or "")
     known: dict[tuple[str, str], SeenEpisode] = {}
-    for job_id, label, *place, attempt, at in _rows(db, graded):
+    for job_id, label, *place, attempt, at in db.exec_driver_sql(_UNRECORDED, asked).all():
         episode = SeenEpisode(job_id, label, Assignment(*place), None, None, attempt, at)
         earlier = known.setdefault((job_id, label), episode)
         known[job_id, label] = earlier._replace(attempts=max(attempt, earlier.attempts))
-    yield from (episode for key, episode in known.items() if key not in recorded)
-
-
-def _rows(db: Connection, wanted: Select[*tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
-    for row in db.execute(wanted):
-        yield tuple(row)
+    yield from known.values()

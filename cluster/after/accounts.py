@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from bench.judge.schemas import GPU_LANGUAGES, Problem
+from bench.judge.schemas import GPU_LANGUAGES, Language, Problem
 from bench.places import anchored
 from bench.results.queries import Assignment
 from bench.task import find_task
@@ -98,7 +99,12 @@ def account(
     folders = dict.fromkeys(roots if roots is not None else [setup.run_root for setup in planned])
     records = {setup.name: setup.settings.record for setup in planned}
     evidence = gather(records, list(folders), databases, queued)
-    slots = tuple(_slot(setup, problem, evidence, rulings) for setup in planned for problem in setup.problems)
+    hashes = cache(task_hashes)
+    slots = tuple(
+        _slot(setup, problem, hashes(problem.kernel, problem.language), evidence, rulings)
+        for setup in planned
+        for problem in setup.problems
+    )
     return Accounts(
         slots=slots,
         skipped={name: why for name, why in evidence.running.items() if name in records},
@@ -108,9 +114,11 @@ def account(
     )
 
 
-def _slot(setup: PlannedSetup, problem: Problem, evidence: Evidence, rulings: Rulings) -> PlannedSlot:
+def _slot(
+    setup: PlannedSetup, problem: Problem, hashes: frozenset[str], evidence: Evidence, rulings: Rulings
+) -> PlannedSlot:
     place = Assignment(problem.setup, problem.kernel, problem.slot)
-    found = standing(evidence.histories[place], setup.settings.agent_submission_mode, task_hashes(problem), rulings)
+    found = standing(evidence.histories[place], setup.settings.agent_submission_mode, hashes, rulings)
     if found.part is not Part.OWED:
         return PlannedSlot(place, found, found.job)
     if why := evidence.running.get(setup.name):
@@ -121,10 +129,10 @@ def _slot(setup: PlannedSetup, problem: Problem, evidence: Evidence, rulings: Ru
     return PlannedSlot(place, found, job, log_of(evidence, found, job))
 
 
-def task_hashes(problem: Problem) -> frozenset[str]:
-    """What the `task_hash` of a grade of this problem is today: that of the kernel or, on a GPU, of its GPU track."""
-    task = find_task(problem.kernel)
-    on_gpu = problem.language in GPU_LANGUAGES and task.manifest.gpu is not None
+def task_hashes(kernel: str, language: Language) -> frozenset[str]:
+    """What the `task_hash` of a grade is today: that of the kernel or, on a GPU, of its GPU track."""
+    task = find_task(kernel)
+    on_gpu = language in GPU_LANGUAGES and task.manifest.gpu is not None
     return frozenset({task.hash, task.gpu_track.hash} if on_gpu else {task.hash})
 
 

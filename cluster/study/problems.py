@@ -24,7 +24,8 @@ def problems_of(settings: JobSettings) -> list[Problem]:
     else:
         found = [make_problem(settings, task) for task in _selected(settings)]
     where = settings.problems_file or f"KERNELS of setup '{settings.setup}'"
-    for problem in found:
+    alike = {(problem.setup, problem.kernel, problem.language, problem.start): problem for problem in found}
+    for problem in alike.values():  # many slots of a kernel are one question
         _check(problem, settings, where)
     return found
 
