@@ -1,4 +1,4 @@
-"""What a database says of who answered what: episodes, answers, final verdicts and declarations; no texts or times."""
+"""What a database says of who answered what: episodes, answers, final verdicts, declarations, rulings; no texts."""
 
 import json
 from collections.abc import Collection, Iterator
@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection
 
 from bench.judge.schemas import ADHOC, ANSWER_KINDS, End, Kind, Outcome, SetupRecord
+from bench.results.models import Ruling
 from bench.results.queries import Assignment
 
 
@@ -46,11 +47,15 @@ class SeenGrade(NamedTuple):
 
 @dataclass(frozen=True)
 class Seen:
-    """What one database holds of some setups: their definitions there, episodes, and grades that decide."""
+    """What one database holds of some setups: their definitions there, episodes, and grades that decide.
+
+    `rulings` are those on any grade, by its id and their time.
+    """
 
     setups: dict[str, SetupRecord]
     episodes: list[SeenEpisode]
     grades: list[SeenGrade]
+    rulings: dict[tuple[str, str], Ruling]
 
 
 # Written out: SQLAlchemy would compile these anew for each of the hundreds of databases that a study leaves.
@@ -80,10 +85,16 @@ def seen(db: Connection, setups: Collection[str]) -> Seen:
     definitions = {row["setup"]: SetupRecord(**row) for row in db.exec_driver_sql("SELECT * FROM setups").mappings()}
     known = definitions.keys() & setups
     if not known:
-        return Seen({}, [], [])
+        return Seen({}, [], [], {})
     asked = _KINDS | {"setups": json.dumps(sorted(known))}
     rows = db.exec_driver_sql(_GRADES, asked).all()
-    return Seen({name: definitions[name] for name in known}, list(_episodes(db, asked)), [_grade(*row) for row in rows])
+    ruled = db.exec_driver_sql("SELECT grade_id, at, ruling FROM disqualifications").all()
+    return Seen(
+        setups={name: definitions[name] for name in known},
+        episodes=list(_episodes(db, asked)),
+        grades=[_grade(*row) for row in rows],
+        rulings={(grade_id, at): Ruling(ruling) for grade_id, at, ruling in ruled},
+    )
 
 
 def _grade(  # the columns of _GRADES

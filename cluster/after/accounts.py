@@ -86,7 +86,6 @@ def account(
     roots: Sequence[Path] | None,
     databases: Sequence[Path],
     queued: Mapping[str, str],
-    rulings: Rulings = Rulings(),
 ) -> Accounts:
     """What every planned slot counts as, by the runs below `roots` (default: each setup's own) and by `databases`.
 
@@ -99,7 +98,7 @@ def account(
     folders = dict.fromkeys(roots if roots is not None else [setup.run_root for setup in planned])
     records = {setup.name: setup.settings.record for setup in planned}
     evidence = gather(records, list(folders), databases, queued)
-    hashes = cache(task_hashes)
+    hashes, rulings = cache(task_hashes), evidence.rulings
     slots = tuple(
         _slot(setup, problem, hashes(problem.kernel, problem.language), evidence, rulings)
         for setup in planned

@@ -9,10 +9,11 @@ from pathlib import Path
 
 from bench.errors import KernelcourtError, ShardError
 from bench.judge.schemas import END_CODES, EpisodeLabel, EpisodeRecord, Kind, Outcome, SetupRecord
+from bench.results.models import Ruling
 from bench.results.owed import Seen, SeenEpisode, SeenGrade, seen
 from bench.results.queries import Assignment, opened
 from cluster.after.declared import declared_databases
-from cluster.after.owed import History, Standing
+from cluster.after.owed import History, Rulings, Standing
 from cluster.job.launched import Launched, launched, read_episode
 from cluster.job.layout import RunLayout
 from cluster.job.stages import GOES_ON, life_of
@@ -40,6 +41,14 @@ class Evidence:
     read: int = 0
     _episodes: dict[tuple[str, str], SeenEpisode] = field(default_factory=dict)
     _grades: dict[str, SeenGrade] = field(default_factory=dict)
+    _ruled: dict[tuple[str, str], Ruling] = field(default_factory=dict)
+
+    @property
+    def rulings(self) -> Rulings:
+        """The latest ruling on each grade that has one."""
+        latest = {grade_id: self._ruled[grade_id, at] for grade_id, at in sorted(self._ruled)}
+        groups = {ruling: frozenset(one for one in latest if latest[one] is ruling) for ruling in Ruling}
+        return Rulings(groups[Ruling.DISQUALIFIED], groups[Ruling.ACCEPTED])
 
     def take(self, found: Seen, where: Path) -> None:
         """Add what a database holds of the setups that are still defined as they were then."""
@@ -48,7 +57,8 @@ class Evidence:
         for episode in found.episodes:
             if episode.assignment.setup in same:
                 self._add(episode)
-        # A grade may be in several databases.
+        # A grade may be in several databases, and a ruling on it in any.
+        self._ruled |= found.rulings
         self._grades |= {grade.grade_id: grade for grade in found.grades if grade.assignment.setup in same}
 
     def take_record(self, job_id: str, record: EpisodeRecord) -> None:
