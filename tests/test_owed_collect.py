@@ -296,6 +296,15 @@ def test_a_declaration_is_a_row_and_so_is_its_withdrawal(
     merge(home.runs / "all.db", [*(home.runs / "declared").glob("*.db"), layout.results])
 
 
+def test_what_an_operator_ruled_counts(home: Home, owed: Callable[..., Any], kcourt: Callable[..., Any]) -> None:
+    layout = home.run("1", [("axpy", End.SUBMITTED, {}), ("sgemm", End.SUBMITTED, {"suspect": "too fast"})])
+    to = ("--db", layout.results, "--why", "it was read")
+    assert kcourt("disqualify", "1-0", *to).code == kcourt("accept", "1-1", *to).code == 0
+    assert owed()["found"] == {"axpy": "owed infra", "sgemm": "delivered", "gelu": "owed infra"}
+    assert kcourt("disqualify", "1-0", *to, "--withdraw").code == kcourt("accept", "1-1", *to, "--withdraw").code == 0
+    assert owed()["found"] == {"axpy": "delivered", "sgemm": "review", "gelu": "owed infra"}
+
+
 def test_two_operators_declare_at_once(
     home: Home, owed: Callable[..., Any], kcourt_process: Callable[..., Any]
 ) -> None:

@@ -1,4 +1,4 @@
-"""What a database says of who answered what: episodes, answers, final verdicts, declarations, rulings; no texts."""
+"""What a database says of who answered what: episodes, answers, final verdicts and declarations; no texts or times."""
 
 import json
 from collections.abc import Collection, Iterator
@@ -47,15 +47,15 @@ class SeenGrade(NamedTuple):
 
 @dataclass(frozen=True)
 class Seen:
-    """What one database holds of some setups: their definitions there, episodes, and grades that decide.
+    """What one database holds of some setups: their definitions there, episodes, grades that decide, and rulings.
 
-    `rulings` are those on any grade, by its id and their time.
+    `rulings` has (when, which) by the id of the grade: the latest there.
     """
 
     setups: dict[str, SetupRecord]
     episodes: list[SeenEpisode]
     grades: list[SeenGrade]
-    rulings: dict[tuple[str, str], Ruling]
+    rulings: dict[str, tuple[str, Ruling]]
 
 
 # Written out: SQLAlchemy would compile these anew for each of the hundreds of databases that a study leaves.
@@ -88,12 +88,12 @@ def seen(db: Connection, setups: Collection[str]) -> Seen:
         return Seen({}, [], [], {})
     asked = _KINDS | {"setups": json.dumps(sorted(known))}
     rows = db.exec_driver_sql(_GRADES, asked).all()
-    ruled = db.exec_driver_sql("SELECT grade_id, at, ruling FROM disqualifications").all()
+    ruled = db.exec_driver_sql("SELECT grade_id, at, ruling FROM disqualifications ORDER BY at").all()
     return Seen(
-        setups={name: definitions[name] for name in known},
-        episodes=list(_episodes(db, asked)),
-        grades=[_grade(*row) for row in rows],
-        rulings={(grade_id, at): Ruling(ruling) for grade_id, at, ruling in ruled},
+        {name: definitions[name] for name in known},
+        list(_episodes(db, asked)),
+        [_grade(*row) for row in rows],
+        {grade_id: (at, Ruling(ruling)) for grade_id, at, ruling in ruled},
     )
 
 

@@ -41,14 +41,15 @@ class Evidence:
     read: int = 0
     _episodes: dict[tuple[str, str], SeenEpisode] = field(default_factory=dict)
     _grades: dict[str, SeenGrade] = field(default_factory=dict)
-    _ruled: dict[tuple[str, str], Ruling] = field(default_factory=dict)
+    _rulings: dict[str, tuple[str, Ruling]] = field(default_factory=dict)
 
     @property
     def rulings(self) -> Rulings:
-        """The latest ruling on each grade that has one."""
-        latest = {grade_id: self._ruled[grade_id, at] for grade_id, at in sorted(self._ruled)}
-        groups = {ruling: frozenset(one for one in latest if latest[one] is ruling) for ruling in Ruling}
-        return Rulings(groups[Ruling.DISQUALIFIED], groups[Ruling.ACCEPTED])
+        """What stands of what operators ruled, in whichever database."""
+        by_word: defaultdict[Ruling, set[str]] = defaultdict(set)
+        for grade_id, (_, ruling) in self._rulings.items():
+            by_word[ruling].add(grade_id)
+        return Rulings(frozenset(by_word[Ruling.DISQUALIFIED]), frozenset(by_word[Ruling.ACCEPTED]))
 
     def take(self, found: Seen, where: Path) -> None:
         """Add what a database holds of the setups that are still defined as they were then."""
@@ -57,9 +58,10 @@ class Evidence:
         for episode in found.episodes:
             if episode.assignment.setup in same:
                 self._add(episode)
-        # A grade may be in several databases, and a ruling on it in any.
-        self._ruled |= found.rulings
+        # A grade may be in several databases.
         self._grades |= {grade.grade_id: grade for grade in found.grades if grade.assignment.setup in same}
+        for grade_id, ruled in found.rulings.items():
+            self._rulings[grade_id] = max(ruled, self._rulings.get(grade_id, ruled))
 
     def take_record(self, job_id: str, record: EpisodeRecord) -> None:
         """Add an episode by the record that it left in its folder."""
