@@ -77,6 +77,7 @@ CASES: dict[str, tuple[str, list[dict[str, Any]], Ruled, str | None, str | None]
     "declared-owed-and-delivered-again": ("single", [{}, OWED, RERUN], [], "g2", None),
     "declared-owed-by-mistake": ("single", [{}, OWED], [("g1", OUT)], "g0", None),
     "declared-owed-after-a-final": ("single", [{}, FINAL, OWED | {"reason": "task: changed"}], [], None, None),
+    "declared-owed-and-withdrawn": ("single", [{}, OWED, OWED | {"reason": "withdrawn: a mistake"}], [], "g0", None),
     "declared-for-no-class": ("single", [{}, OWED | {"reason": "tired"}], [], "g0", None),
     "declared-for-another-slot": ("single", [{}, OWED | {"slot": 1}], [], "g0", None),
 }
@@ -144,7 +145,8 @@ def modelled(history: list[Event], mode: SubmissionMode, slot: int, though_suspe
     numbered = list(enumerate(history))
     stands = [next((r for r in event.rulings[-1:] if r is not BACK), None) for event in history]
     owed = [event.reason is not None and event.reason[:6] in ("infra:", "task: ") for event in history]
-    declared = [n for n, e in numbered if e.kind is Kind.DECLARED and owed[n] and stands[n] is not OUT]
+    words = [n for n, e in numbered if e.kind is Kind.DECLARED and SLOTS[e.episode] == slot and stands[n] is not OUT]
+    declared = [n for n in words[-1:] if owed[n]]  # the last word counts: it may be a withdrawal
 
     def answers_its_episode(number: int, event: Event) -> bool:
         last = max(other.attempt for other in history if other.episode == event.episode)
@@ -163,7 +165,7 @@ def modelled(history: list[Event], mode: SubmissionMode, slot: int, though_suspe
             continue
         if not first and mode is not SubmissionMode.MULTI:
             continue
-        if any(n > number and SLOTS[history[n].episode] == slot for n in declared):
+        if any(n > number for n in declared):
             continue
         pairs += [(number, -1, number)] if holds(number, answer) else []
         for n, final in numbered:

@@ -170,10 +170,16 @@ def docket(db: Connection) -> answers.Docket:
     finals: dict[str, list[Verdict]] = {}
     for row in db.execute(_FINALS):
         finals.setdefault(row.of_grade_id, []).append(_verdict(row, ruled))
-    declared = {
-        Assignment(row.setup, row.kernel, row.slot): row.requested_at
+    newest = {
+        Assignment(row.setup, row.kernel, row.slot): row
         for row in db.execute(_DECLARED)
-        if ruled.get(row.grade_id) is not Ruling.DISQUALIFIED and (row.reason or "").startswith(answers.OWED_REASONS)
+        if ruled.get(row.grade_id) is not Ruling.DISQUALIFIED
+    }
+    # A withdrawal is a declaration as well, with another reason.
+    declared = {
+        place: row.requested_at
+        for place, row in newest.items()
+        if (row.reason or "").startswith(answers.OWED_REASONS)
     }
     given = [(_verdict(row, ruled), row.submission_mode) for row in db.execute(_accepted())]
     return answers.Docket(given, finals, declared)

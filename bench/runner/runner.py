@@ -291,7 +291,9 @@ class Runner:
             Rejected: outcome `timeout`, `crashed` or `resource`, or `tampered`: see `_check_stance`.
         """
         ran_before, waited_before = self.watched.ran_and_waited_ns()
-        warm_ns = min(max(self._last_ns, WARM_LEAST_NS), WARM_MOST_NS) if timed else 0
+        # A GPU's changing hands keeps the core awake before the clock starts.
+        most_ns = WARM_LEAST_NS if self.on_device else WARM_MOST_NS
+        warm_ns = min(max(self._last_ns, WARM_LEAST_NS), most_ns) if timed else 0
         with (
             urgent() if timed and self.urgent else contextlib.nullcontext(),
             warm(self._cores, warm_ns, self.pid) as phase,
