@@ -95,7 +95,7 @@ def test_version(kcourt_process: Kcourt, repository: Path) -> None:
     ("arguments", "code", "word", "says"),
     [
         (["gret"], 2, "usage", "no command 'gret'; did you mean 'greet'?"),
-        (["zzzzzz"], 2, "usage", "no command 'zzzzzz'; known: agent, build, calibrate"),
+        (["zzzzzz"], 2, "usage", "no command 'zzzzzz'; known: accept, agent, build"),
         (["--colour"], 2, "usage", "no option '--colour'; see `kcourt --help`"),
         (["greet", "--hw", "x"], 2, "usage", "see `kcourt greet --help`"),
         (["greet", "--how", "misconfigured"], 64, "configuration", "did you mean name?"),
