@@ -56,14 +56,19 @@ def reverify(order: GradeOrder, task: Task, court: Court, watch: Stopwatch) -> d
         with watch.stage("build"):
             shim = builder.call_shim(court.sandbox, task, order.language, workspace)
         made = artifacts.planned(folder, task, order)
-        runners = (  # which start while it is built
-            Runner(sandbox, folder, made, shim, arena, court.untimed, workspace, kit=court.kit)
-            for sandbox in (court.sandbox, with_more_threads(court))
-        )
-        first, second = (stack.enter_context(contextlib.closing(runner)) for runner in runners)
+
+        def start_both() -> list[Runner]:
+            runners = (
+                Runner(sandbox, folder, made, shim, arena, court.untimed, workspace, kit=court.kit)
+                for sandbox in (court.sandbox, with_more_threads(court))
+            )
+            return [stack.enter_context(contextlib.closing(runner)) for runner in runners]
+
+        early = start_both() if court.gpu else []  # a GPU takes as long to open as a build
         with watch.stage("build"):
             artifacts.make(court.sandbox, folder, task, order, kit=court.kit)
             twin = Twin(court.sandbox, task if task.baselines else task.gpu_track, court.memory, court.kit)
+        first, second = early or start_both()
         session = Session(task, seed, arena, watch)
         first.load(timed=False)
         second.load(timed=False)

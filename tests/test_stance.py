@@ -44,7 +44,7 @@ RECALLS = f"""if (print_of(x, y, n, a) != seen) {{ {LOOP} seen = print_of(x, y, 
 def seated(source: str, folder: Path) -> Iterator[tuple[Session, Runner]]:
     """A submission in its runner, ready to be called."""
     work = Work(order(source), find_task("axpy"), court(), folder)
-    with work.court.building(work.watch), start_runners(work) as (arena, runner, _):
+    with work.court.building(work.watch), start_runners(work, settled=True) as (arena, runner, _):
         build(work)
         with on_timing_cores(work, arena, runner) as session:
             yield session, runner
@@ -80,7 +80,7 @@ def test_a_failed_build_is_no_overhead_of_the_judge() -> None:
 
 def test_a_runner_waits_to_be_let_in(tmp_path: Path) -> None:
     work = Work(order(HONEST_C), find_task("axpy"), court(), tmp_path)
-    with work.court.building(work.watch), start_runners(work) as (_, runner, denominator):
+    with work.court.building(work.watch), start_runners(work, settled=True) as (_, runner, denominator):
         assert runner.pid == 0
         build(work)
         runner.load()

@@ -177,9 +177,7 @@ def docket(db: Connection) -> answers.Docket:
     }
     # A withdrawal is a declaration as well, with another reason.
     declared = {
-        place: row.requested_at
-        for place, row in newest.items()
-        if (row.reason or "").startswith(answers.OWED_REASONS)
+        place: row.requested_at for place, row in newest.items() if (row.reason or "").startswith(answers.OWED_REASONS)
     }
     given = [(_verdict(row, ruled), row.submission_mode) for row in db.execute(_accepted())]
     return answers.Docket(given, finals, declared)
