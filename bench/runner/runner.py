@@ -42,7 +42,7 @@ EMPTY_LIMIT_NS = 2_000_000_000
 GONE_S, STOP_S = 1.0, 5.0
 # Nothing shorter can be told from nothing.
 RESOLUTION_NS = 1_000
-# A machine that is not quiet now may be in a moment: within a second there are so many tries.
+# A machine that is not quiet now may be in a moment: so many tries take a second or two.
 EMPTY_CALLS, CALIBRATIONS, BETWEEN_S = 15, 40, 0.025
 # A core that has been idle answers slowly at first, for about as long as a call takes: where it was not kept awake, the
 # first side of a pair, which waits for the oracle, was up to 10 % slower than the second
@@ -307,7 +307,10 @@ class Runner:
             message = "the kernel went on writing after it had said that it was done; finish all work before returning"
             raise Rejected(Outcome.TAMPERED, "state", {"message": message})
         self._check_stance(stage)
-        away_ns = self._away_ns(timing, ran_before, waited_before) - self._empty_away_ns
+        return self._of_the_kernel(timing, self._away_ns(timing, ran_before, waited_before) - self._empty_away_ns)
+
+    def _of_the_kernel(self, timing: Timing, away_ns: int) -> Timing:
+        """A whole call's time without the empty call's, held against the other clocks; it had no core for `away_ns`."""
         elapsed_ns = max(timing.elapsed_ns - self.empty_ns, RESOLUTION_NS)
         bound_ns = max(elapsed_ns * DISTURBED_SHARE, DISTURBED_NS)
         if -away_ns > bound_ns:  # it went on after it had said that it was done: that is part of its time

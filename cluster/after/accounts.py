@@ -11,9 +11,10 @@ from bench.places import anchored
 from bench.results.queries import Assignment
 from bench.task import find_task
 from cluster.after.evidence import Evidence, gather, log_of
-from cluster.after.owed import Part, PlannedSlot, Rulings, Standing, Tally, by_setup, standing, tally
+from cluster.after.owed import Part, PlannedSlot, Rulings, Standing, by_setup, standing, tally
 from cluster.job.documents import write_public
 from cluster.study.settings import JobSettings
+from cluster.study.status import Tally
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
 """What a planned slot counts as: delivered, owed and in which class, running, or under review. A pure function."""
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -11,6 +10,7 @@ from bench.judge.schemas import ANSWER_KINDS, Kind, Outcome, SubmissionMode
 from bench.results.owed import SeenEpisode, SeenGrade
 from bench.results.queries import Assignment
 from cluster.job.summary import BUDGET_ENDS, OwedClass
+from cluster.study.status import Tally
 
 
 class Part(StrEnum):
@@ -176,36 +176,9 @@ class PlannedSlot:
         }
 
 
-@dataclass(frozen=True)
-class Tally:
-    """How many slots each part has, and how many are owed in each class."""
-
-    parts: Mapping[Part, int]
-    owed_by_class: Mapping[OwedClass, int]
-
-    @property
-    def planned(self) -> int:
-        return sum(self.parts.values())
-
-    @property
-    def line(self) -> str:
-        """`27 planned = 25 delivered + 1 owed + 0 running + 1 review`."""
-        return f"{self.planned} planned = " + " + ".join(f"{number} {part}" for part, number in self.parts.items())
-
-    def document(self) -> dict[str, Any]:
-        """planned, each part of it, and the owed ones by class."""
-        return {
-            "planned": self.planned,
-            **{part.value: number for part, number in self.parts.items()},
-            "owed_by_class": dict(self.owed_by_class),
-        }
-
-
 def tally(slots: Sequence[PlannedSlot]) -> Tally:
     """The sums of some slots."""
-    parts = Counter(slot.standing.part for slot in slots)
-    classes = Counter(slot.standing.owed for slot in slots if slot.standing.owed)
-    return Tally({part: parts[part] for part in Part}, {blame: classes[blame] for blame in OwedClass if classes[blame]})
+    return Tally.of(Part, ((slot.standing.part, slot.standing.owed) for slot in slots))
 
 
 def by_setup(slots: Sequence[PlannedSlot]) -> dict[str, list[PlannedSlot]]:

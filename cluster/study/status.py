@@ -72,9 +72,9 @@ class Accounts:
 
 @dataclass(frozen=True)
 class Tally:
-    """How many slots each part has, and how many are owed in each class."""
+    """How many slots each part has, in the order of the parts, and how many are owed in each class."""
 
-    parts: Mapping[Part, int]
+    parts: Mapping[str, int]
     owed_by_class: Mapping[OwedClass, int]
 
     @property
@@ -88,14 +88,21 @@ class Tally:
 
     def document(self) -> dict[str, Any]:
         """planned, each part of it, and the owed ones by class."""
-        parts = {part.value: number for part, number in self.parts.items()}
-        return {"planned": self.planned, **parts, "owed_by_class": dict(self.owed_by_class)}
+        return {"planned": self.planned, **self.parts, "owed_by_class": dict(self.owed_by_class)}
+
+    @classmethod
+    def of(cls, parts: type[StrEnum], found: Iterable[tuple[StrEnum, OwedClass | None]]) -> "Tally":
+        """The sums of slots: what each counts as, and the class of one that is owed."""
+        pairs = list(found)
+        counted, owed = Counter(part for part, _ in pairs), Counter(blame for _, blame in pairs if blame)
+        return cls(
+            {part.value: counted[part] for part in parts}, {blame: owed[blame] for blame in OwedClass if owed[blame]}
+        )
 
 
 def tally(slots: Sequence[Slot]) -> Tally:
     """The sums of some slots."""
-    parts = Counter(slot.part for slot in slots)
-    return Tally({part: parts[part] for part in Part}, Counter(slot.owed for slot in slots if slot.owed))
+    return Tally.of(Part, ((slot.part, slot.owed) for slot in slots))
 
 
 @dataclass(frozen=True)
